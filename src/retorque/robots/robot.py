@@ -1,0 +1,188 @@
+"""What a robot is: a tree of links, one joint each, with inertias, limits and the frames tasks care about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from retorque.errors import RetorqueError
+from retorque.robots.profile import Profile
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """How a link moves in its parent."""
+
+    name: str
+    kind: Literal["revolute", "prismatic", "free"] = "revolute"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    """Unit axis in the link's own frame; the joint turns about the link's origin."""
+    lower: float = -np.inf
+    """Lower position limit [rad or m]."""
+    upper: float = np.inf
+    """Upper position limit [rad or m]."""
+    velocity_limit: float = np.inf
+    """[rad/s or m/s]; infinite where unknown."""
+    torque_limit: float = np.inf
+    """[N·m or N]; infinite where unknown."""
+    armature: float = 0.0
+    """Rotor inertia seen at the joint [kg·m² or kg]."""
+    motor: str = ""
+    """The motor's name, where known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One rigid body. Its frame's origin lies on its joint; frames fixed to it are fused into it."""
+
+    name: str
+    parent: str
+    """The parent link's name, or "world" for a link that is mounted on the ground."""
+    joint: Joint | None
+    """None only for a base that is fixed to the world."""
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Origin in the parent's frame at joint position zero [m]."""
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation in the parent's frame at joint position zero, (w, x, y, z)."""
+    mass: float
+    """[kg]"""
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Centre of mass in the link's frame [m]."""
+    inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    """Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass, in the link's axes [kg·m²]."""
+
+    @property
+    def inertia_matrix(self) -> Array:  # (3, 3) [kg·m²]
+        xx, yy, zz, xy, xz, yz = self.inertia
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """A pose fixed to a link."""
+
+    link: str
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Origin in the link's frame [m]."""
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation in the link's frame, (w, x, y, z)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Robot:
+    """The ideal robot: what its maker's numbers say it is.
+
+    Links are listed parents first, depth first, so that joint i is column i of every array. `n` counts the actuated
+    joints; a free base (`floating`) comes before them and is not counted.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    home: Array
+    """(n,) a pose well inside the limits [rad]."""
+    end_effector: Frame
+    payload_mount: Frame
+    """Where a payload is fixed: a link of the tree, usually the end-effector's."""
+    title: str = ""
+    """Maker and model, as a person says it."""
+    source: str = ""
+    """Where the numbers come from."""
+    notes: str = ""
+    """What a user should know: what was cut, estimated or left out."""
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    """[m/s²]"""
+    hardware_adds_gravity: bool = False
+    """True where the real robot's torque interface adds gravity compensation of its own."""
+    profile: Profile | None = None
+    """Ranges of what may be hidden, where the card has them; see `retorque.physics.profile.profile_of`."""
+    frames: dict[str, Frame] = field(default_factory=dict)
+    """Further named frames (fingertips, feet, camera mounts)."""
+
+    @cached_property
+    def joints(self) -> tuple[Joint, ...]:
+        """The actuated joints in order."""
+        return tuple(link.joint for link in self.links if link.joint is not None and link.joint.kind != "free")
+
+    @property
+    def n(self) -> int:
+        """Number of actuated joints."""
+        return len(self.joints)
+
+    @property
+    def floating(self) -> bool:
+        """Whether the base is free."""
+        return any(link.joint is not None and link.joint.kind == "free" for link in self.links)
+
+    @cached_property
+    def moving_links(self) -> tuple[Link, ...]:
+        """The links that move, in joint order (a free base first)."""
+        return tuple(link for link in self.links if link.joint is not None)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def lower(self) -> Array:  # (n,) [rad]
+        return np.array([joint.lower for joint in self.joints])
+
+    @cached_property
+    def upper(self) -> Array:  # (n,) [rad]
+        return np.array([joint.upper for joint in self.joints])
+
+    @cached_property
+    def velocity_limit(self) -> Array:  # (n,) [rad/s]
+        return np.array([joint.velocity_limit for joint in self.joints])
+
+    @cached_property
+    def torque_limit(self) -> Array:  # (n,) [N·m]
+        return np.array([joint.torque_limit for joint in self.joints])
+
+    @cached_property
+    def armature(self) -> Array:  # (n,) [kg·m²]
+        return np.array([joint.armature for joint in self.joints])
+
+    def link(self, name: str) -> Link:
+        """The link of that name."""
+        for link in self.links:
+            if link.name == name:
+                return link
+        raise RetorqueError(f"robot '{self.name}' has no link '{name}'; it has: {', '.join(x.name for x in self.links)}")
+
+    def with_links(self, links: tuple[Link, ...]) -> Robot:
+        """The same robot with other links (masses, inertias, armatures)."""
+        return replace(self, links=links)
+
+    @staticmethod
+    def load(name: str | Path) -> Robot:
+        """A robot on board by its name, or the robot in an MJCF, URDF or card file by its path."""
+        from retorque.robots.library import load
+
+        return load(name)
+
+    @staticmethod
+    def from_mjcf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
+        """The robot in an MJCF file, cut to the named joints (the others are welded at their reference position)."""
+        from retorque.robots.mjcf import read_mjcf
+
+        return read_mjcf(path, joints)
+
+    @staticmethod
+    def from_urdf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
+        """The robot in a URDF file, cut to the named joints (the others are welded at zero)."""
+        from retorque.robots.urdf import read_urdf
+
+        return read_urdf(path, joints)
+
+    @staticmethod
+    def from_menagerie(name: str, joints: tuple[str, ...] | None = None) -> Robot:
+        """A robot of the `mujoco-menagerie` package, by its folder's name."""
+        from retorque.robots.mjcf import read_menagerie
+
+        return read_menagerie(name, joints)

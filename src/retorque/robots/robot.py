@@ -153,7 +153,9 @@ class Robot:
         for link in self.links:
             if link.name == name:
                 return link
-        raise RetorqueError(f"robot '{self.name}' has no link '{name}'; it has: {', '.join(x.name for x in self.links)}")
+        raise RetorqueError(
+            f"robot '{self.name}' has no link '{name}'; it has: {', '.join(x.name for x in self.links)}"
+        )
 
     def with_links(self, links: tuple[Link, ...]) -> Robot:
         """The same robot with other links (masses, inertias, armatures)."""

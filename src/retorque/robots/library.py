@@ -1,0 +1,66 @@
+"""The robots on board, and any other robot by the path of its file."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from xml.etree import ElementTree
+
+from retorque.errors import RetorqueError, unknown
+from retorque.robots.card import read_card
+from retorque.robots.robot import Robot
+
+ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
+
+
+def names() -> tuple[str, ...]:
+    """The names of the robots on board, sorted."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.toml")))
+
+
+def load(name: str | Path) -> Robot:
+    """A robot on board by its name, or the robot in a card, MJCF or URDF file by its path."""
+    text = str(name)
+    if text in names():
+        return _on_board(text)
+    path = Path(name).expanduser()
+    looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
+    if not path.is_file():
+        if looks_like_a_path:
+            raise RetorqueError(
+                f"there is no file '{text}'; give the path of a card (.toml), MJCF (.xml) or URDF (.urdf) file, or one of: "
+                + ", ".join(names())
+            )
+        raise unknown("robot", text, names())
+    if path.suffix.lower() == ".toml":
+        return read_card(path)
+    if path.suffix.lower() in ENDINGS:
+        return _from_xml(path)
+    raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("retorque.robots"))) / "cards"
+
+
+@lru_cache(maxsize=None)
+def _on_board(name: str) -> Robot:
+    return read_card(_folder() / f"{name}.toml")
+
+
+def _from_xml(path: Path) -> Robot:
+    """What an XML file is, its first element says: `<robot>` is URDF, `<mujoco>` is MJCF."""
+    try:
+        root = next(element.tag for _, element in ElementTree.iterparse(path, events=("start",)))
+    except (ElementTree.ParseError, StopIteration, OSError) as error:
+        raise RetorqueError(f"{path.name}: this is not an XML file that can be read ({error}); correct it") from None
+    if root == "robot":
+        from retorque.robots.urdf import read_urdf
+
+        return read_urdf(path)
+    if root in ("mujoco", "mujocoinclude"):
+        from retorque.robots.mjcf import read_mjcf
+
+        return read_mjcf(path)
+    raise RetorqueError(f"{path.name}: the file starts with <{root}>; a robot's file starts with <mujoco> or <robot>")

@@ -1,0 +1,47 @@
+"""The one interface of all identification methods: fit(data, robot, friction) -> Estimate."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol
+
+from retorque.errors import RetorqueError, unknown
+from retorque.identify.estimate import Estimate
+from retorque.identify.friction import Friction
+from retorque.identify.motion import MotionSource
+from retorque.robots.robot import Robot
+
+METHODS: dict[str, str] = {
+    "ols": "retorque.identify.least_squares:OrdinaryLeastSquares",
+    "wls": "retorque.identify.least_squares:WeightedLeastSquares",
+    "sdp": "retorque.identify.sdp:SemidefiniteProgram",
+    "diffbary": "retorque.identify.differentiable:DiffBary",
+    "diffnea": "retorque.identify.differentiable:DiffNEA",
+}
+"""Where each method's class is; imported when it is asked for, so that optional packages stay optional."""
+
+
+class Estimator(Protocol):
+    """A way to turn a motion into a model."""
+
+    def fit(self, data: MotionSource, robot: Robot, friction: Friction) -> Estimate:
+        """Learn the robot's parameters from a motion."""
+        ...
+
+
+def estimator(method: str) -> Estimator:
+    """The estimator of that name, with its default settings."""
+    if method not in METHODS:
+        raise unknown("identification method", method, METHODS)
+    module, name = METHODS[method].split(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        extra = "train" if error.name == "torch" else "identify"
+        raise RetorqueError(f"method '{method}' needs {error.name}; run: pip install 'retorque[{extra}]'") from error
+    return found()
+
+
+def fit(data: MotionSource, robot: Robot, friction: Friction | None = None, method: str = "sdp") -> Estimate:
+    """Learn a robot's parameters from a motion by the named method."""
+    return estimator(method).fit(data, robot, friction or Friction())

@@ -73,7 +73,8 @@ class Report:
     def table(self) -> Table:
         """The rows for a terminal, ours beside theirs."""
         table = Table(title=f"{self.bench}", caption=self.notes or None)
-        extras = list(dict.fromkeys(key for row in self.rows for key in row.extra))
+        scalar = (int, float, str)
+        extras = list(dict.fromkeys(k for row in self.rows for k, v in row.extra.items() if isinstance(v, scalar)))
         for name in ("robot", "method", "metric"):
             table.add_column(name)
         for name in ("mean ± std", "95 % interval", "paper", *extras, "trials"):

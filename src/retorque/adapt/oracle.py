@@ -1,0 +1,34 @@
+"""The true parameters, inverted: the floor that any adapter can hope for without knowing contact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from retorque.adapt.adapter import Adapter
+from retorque.physics.parameters import Parameters
+from retorque.physics.retarget import inverse_torque_command
+from retorque.physics.rigid_body import RigidBody
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+
+class Oracle(Adapter):
+    """τ = Φ_ξ(q, q̇, F₀(q, q̇, τ⁰)), with the target's own ξ (C.4, C.5).
+
+    Args:
+        truth: gives the target's parameters now, (trials, ...).
+    """
+
+    def __init__(self, robot: Robot, trials: int, truth: Callable[[], Parameters], timestep: float = 1e-3):
+        super().__init__(robot, trials, timestep)
+        self._truth = truth
+        self._body = RigidBody(robot)
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd = state.position, state.velocity
+        ideal = self._body.forward_dynamics(q, qd, nominal_torque)
+        return inverse_torque_command(self._body, self._truth(), q, qd, ideal)

@@ -1,0 +1,65 @@
+"""Jobs on all cores with one progress bar."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+_done: Any = None
+
+
+def report(amount: int) -> None:
+    """Tell the bar that so much more work is done; called inside a job."""
+    if _done is not None:
+        with _done.get_lock():
+            _done.value += amount
+
+
+def run_jobs(
+    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], work: int, title: str, workers: int = 0
+) -> list[Any]:
+    """Results of `function(*job)` in order, each job in a process of its own kind; `work` is the sum of all reports."""
+    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # the processes are the parallelism
+    context = multiprocessing.get_context("spawn")
+    counter = context.Value("q", 0)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with (
+        Progress(*columns, console=console, transient=True) as bar,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter,)) as pool,
+    ):
+        task = bar.add_task(title, total=work)
+        futures: list[Future[Any]] = [pool.submit(function, *job) for job in jobs]
+        pending = set(futures)
+        try:
+            while pending:
+                finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                bar.update(task, completed=counter.value)
+                for future in finished:
+                    future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for process in list(pool._processes.values()):
+                process.terminate()
+            raise
+        return [future.result() for future in futures]
+
+
+def _start(counter: Any) -> None:
+    global _done
+    _done = counter

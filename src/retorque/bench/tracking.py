@@ -1,0 +1,169 @@
+"""Joint tracking with hidden parameters, every adapter on the same targets: Table 3 of the TAM paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt import ADAPTERS, make
+from retorque.adapt.direct import Direct
+from retorque.bench.pool import report as report_work
+from retorque.bench.pool import run_jobs
+from retorque.bench.report import Report, Row
+from retorque.errors import RetorqueError, unknown
+from retorque.physics.effects import EFFECTS
+from retorque.robots.robot import Robot
+from retorque.runtime.loop import Segment, Trace
+from retorque.runtime.loop import run as run_loop
+from retorque.tasks.tracking import TrackingSettings, TrackingTask
+
+Array = np.ndarray
+
+SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
+"""The robots of Table 3."""
+
+PAPER: dict[str, dict[str, float]] = {
+    "direct": dict(zip(SEVEN, (4.16, 4.88, 3.69, 4.06, 3.80, 4.69, 6.11), strict=True)),
+    "particle": dict(zip(SEVEN, (1.43, 0.83, 0.99, 1.33, 1.39, 1.65, 1.05), strict=True)),
+    "tam-no-residual": dict(zip(SEVEN, (1.27, 0.54, 0.94, 1.43, 1.30, 3.58, 2.43), strict=True)),
+    "tam": dict(zip(SEVEN, (0.59, 0.52, 0.56, 0.84, 0.84, 1.05, 0.93), strict=True)),
+    "tam-ft": dict(zip(SEVEN, (0.43, 0.42, 0.47, 0.68, 0.66, 0.93, 0.72), strict=True)),
+}
+"""Joint RMSE [deg] of Tables 3 and D.2, without noise, contact or other effects."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of `retorque bench tracking`."""
+
+    robots: tuple[str, ...] = ("panda",)
+    """Robots on board, or paths of MJCF or URDF files; `all` for the paper's seven."""
+    adapters: tuple[str, ...] = ("direct", "oracle")
+    """Adapters to compare."""
+    trials: int = 100
+    """Randomised targets a robot."""
+    seed: int = 0
+    """Of everything random."""
+    duration: float = 16.0
+    """Length of each trial [s]."""
+    noise: bool = False
+    """Add the sensor noise and delays of Table B.1."""
+    contact: bool = False
+    """Add five smooth external-torque pulses a trial."""
+    payload_step: float = 0.0
+    """Payload added in the middle of each trial [kg]."""
+    nothing_hidden: bool = False
+    """Use the ideal robot as the target: what does an adapter invent?"""
+    unmodelled: bool = False
+    """Add, one row each, effects that no adapter models."""
+    workers: int = 0
+    """Processes; 0 takes all cores."""
+    json: Path | None = None
+    """Also write the rows to this file."""
+
+
+def run(settings: Settings) -> Report:
+    """Run the bench; a progress bar goes to standard error."""
+    for name in settings.adapters:
+        if name not in ADAPTERS:
+            raise unknown("adapter", name, ADAPTERS)
+    if settings.trials < 1:
+        raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
+    if not 1.0 <= settings.duration <= 3600.0:
+        raise RetorqueError(f"--duration must be between 1 and 3600 s, not {settings.duration}")
+    names = SEVEN if settings.robots == ("all",) else settings.robots
+    robots = [Robot.load(name) for name in names]
+    effects = tuple(EFFECTS) if settings.unmodelled else ("",)
+    worlds = [(robot, effect) for robot in robots for effect in effects]
+    parts = _parts(settings.trials)
+    jobs = [(name, _world(settings, effect), settings.adapters, rows)
+            for name in names for effect in effects for rows in parts]
+    ticks = round(settings.duration / 1e-3) * (1 + len(settings.adapters))
+    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers)
+    rows = []
+    for index, (robot, effect) in enumerate(worlds):
+        chunks = results[index * len(parts) : (index + 1) * len(parts)]
+        for adapter in settings.adapters:
+            errors = np.concatenate([chunk[adapter] for chunk in chunks])  # (trials, 3) [deg]
+            rows.append(_row(settings, robot, effect, adapter, errors))
+    return Report(
+        bench="tracking",
+        settings={k: v for k, v in asdict(settings).items() if k not in ("json", "workers")},
+        rows=rows,
+        notes="joint RMSE against the ideal robot's own motion; paper: TAM, Table 3 and D.2 (no noise, no contact)",
+    )
+
+
+def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...], rows: slice) -> dict[str, Array]:
+    """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
+    task = TrackingTask(Robot.load(name), world).part(rows)
+    ideal = ideal_motion(task, report_work)
+    found = {}
+    for adapter in adapters:
+        trace = adapted_motion(task, adapter, report_work)
+        error = np.rad2deg(trace.position - ideal.position)
+        windows = (trace.time >= 0.0, trace.time <= 2.0, trace.time > world.duration - 4.0)
+        found[adapter] = np.stack([np.sqrt(np.mean(error[w] ** 2, axis=(0, 2))) for w in windows], axis=-1)
+    return found
+
+
+def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
+    """How the ideal robot moves in the task."""
+    external = task.external if task.pulses is not None else None
+    segment = Segment(task.reference, task.controller())
+    adapter = Direct(task.robot, task.settings.trials)
+    return run_loop(task.ideal(threads=1), [segment], adapter, external=external, progress=progress)
+
+
+def adapted_motion(task: TrackingTask, adapter: str, progress: Callable[[int], None] | None = None) -> Trace:
+    """How the targets move with an adapter."""
+    target = task.target(threads=1)
+    external = task.external if task.pulses is not None else None
+    segment = Segment(task.reference, task.controller())
+    module = make(
+        adapter, task.robot, task.settings.trials, seed=task.noise_seed, truth=lambda: target.parameters
+    )
+    events = {}
+    if task.settings.payload_step:
+        events[round(0.5 * task.settings.duration / target.timestep)] = lambda: task.step_payload(target)
+    return run_loop(target, [segment], module, external=external, events=events, progress=progress)
+
+
+def _world(settings: Settings, effect: str) -> TrackingSettings:
+    return TrackingSettings(
+        trials=settings.trials,
+        seed=settings.seed,
+        duration=settings.duration,
+        noise=settings.noise,
+        contact=settings.contact,
+        nothing_hidden=settings.nothing_hidden,
+        payload_step=settings.payload_step,
+        effect=effect,
+    )
+
+
+def _parts(trials: int) -> list[slice]:
+    """Two halves, whatever the number of workers, so that results do not depend on it."""
+    if trials < 8:
+        return [slice(0, trials)]
+    half = trials // 2
+    return [slice(0, half), slice(half, trials)]
+
+
+def _row(settings: Settings, robot: Robot, effect: str, adapter: str, errors: Array) -> Row:
+    plain = not (settings.contact or settings.payload_step or settings.nothing_hidden or effect)
+    extra = {
+        "first 2 s": float(np.mean(errors[:, 1])),
+        "last 4 s": float(np.mean(errors[:, 2])),
+        "worst": float(np.max(errors[:, 0])),
+        "trial_values": errors[:, 0].tolist(),
+    }
+    if effect:
+        extra = {"effect": effect, **extra}
+    paper = PAPER.get(adapter, {}).get(robot.name) if plain else None
+    return Row.of(
+        errors[:, 0], robot=robot.name, method=adapter, metric="joint RMSE", unit="deg", paper=paper, extra=extra
+    )

@@ -1,0 +1,37 @@
+"""Joint impedance: a spring and a damper to each joint's target, on top of the ideal robot's bias torque."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.control.action import JointAction
+from retorque.control.controller import Controller
+from retorque.errors import RetorqueError
+from retorque.physics.rigid_body import RigidBody
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+
+class JointImpedance(Controller):
+    """τ = Kp (q* - q) + Kd (q̇* - q̇) + h(q, q̇).
+
+    Args:
+        robot: the ideal robot.
+        stiffness: Kp, (n,) or (trials, n) [N·m/rad].
+        damping: Kd, the same shape [N·m·s/rad].
+    """
+
+    def __init__(self, robot: Robot, stiffness: Array, damping: Array):
+        self.body = RigidBody(robot)
+        self.stiffness = np.asarray(stiffness, dtype=float)
+        self.damping = np.asarray(damping, dtype=float)
+        for name, gain in (("stiffness", self.stiffness), ("damping", self.damping)):
+            if gain.shape[-1:] != (robot.n,) or not np.all(np.isfinite(gain)) or np.any(gain < 0.0):
+                raise RetorqueError(f"{name} must be {robot.n} finite numbers >= 0, one a joint")
+
+    def torque(self, state: State, action: JointAction) -> Array:
+        spring = self.stiffness * (action.position - state.position)
+        damper = self.damping * (action.velocity - state.velocity)
+        return spring + damper + self.body.bias(state.position, state.velocity)

@@ -1,0 +1,65 @@
+"""Operational space: a spring and a damper on the end-effector's pose, and a soft posture in its null space."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from retorque.control.action import PoseAction
+from retorque.control.controller import Controller
+from retorque.physics.rigid_body import RigidBody
+from retorque.physics.state import State
+from retorque.robots.robot import Frame, Robot
+
+Array = np.ndarray
+
+
+class OperationalSpace(Controller):
+    """τ = Jᵀ (Kp e + Kd ė) + N (k (q_home - q) - d q̇) + h(q, q̇), N = 1 - J⁺J.
+
+    e stacks the position error [m] and the rotation vector from the pose to its target [rad], in world axes. Without an
+    inertia weight, Kp is the stiffness that is felt at the hand; a payload of weight W sags by W / Kp.
+
+    Args:
+        robot: the ideal robot.
+        stiffness: (6,) linear then angular [N/m, N·m/rad].
+        damping: (6,) [N·s/m, N·m·s/rad].
+        nullspace_stiffness: k, pull to the home posture in the null space [N·m/rad]; d = 2 sqrt(k).
+        frame: what is controlled; default: the end-effector.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        stiffness: Array = (200.0, 200.0, 200.0, 60.0, 60.0, 60.0),  # type: ignore[assignment]
+        damping: Array = (30.0, 30.0, 30.0, 10.0, 10.0, 10.0),  # type: ignore[assignment]
+        nullspace_stiffness: float = 0.5,
+        frame: Frame | None = None,
+    ):
+        self.robot = robot
+        self.body = RigidBody(robot)
+        self.frame = frame or robot.end_effector
+        self.stiffness = np.asarray(stiffness, dtype=float)
+        self.damping = np.asarray(damping, dtype=float)
+        self.nullspace_stiffness = nullspace_stiffness
+        self.nullspace_damping = 2.0 * np.sqrt(nullspace_stiffness)
+
+    def torque(self, state: State, action: PoseAction) -> Array:
+        q, qd = state.position, state.velocity
+        position, rotation = self.body.frame_pose(self.frame, q)
+        jacobian = self.body.jacobian(self.frame, q)
+        twist = np.matmul(jacobian, qd[..., None])[..., 0]
+        error = np.concatenate([action.position - position, rotation_error(rotation, action.rotation)], axis=-1)
+        rate = np.concatenate([action.velocity, action.angular_velocity], axis=-1) - twist
+        wrench = self.stiffness * error + self.damping * rate
+        transpose = np.swapaxes(jacobian, -1, -2)
+        posture = self.nullspace_stiffness * (self.robot.home - q) - self.nullspace_damping * qd
+        in_task = np.matmul(np.linalg.pinv(jacobian, rcond=1e-4), np.matmul(jacobian, posture[..., None]))[..., 0]
+        return np.matmul(transpose, wrench[..., None])[..., 0] + posture - in_task + self.body.bias(q, qd)
+
+
+def rotation_error(rotation: Array, target: Array) -> Array:
+    """Rotation vector, in world axes, that turns `rotation` into `target`, (..., 3) [rad]."""
+    difference = np.matmul(target, np.swapaxes(rotation, -1, -2))
+    vector = Rotation.from_matrix(difference.reshape(-1, 3, 3)).as_rotvec()
+    return vector.reshape(*difference.shape[:-2], 3)

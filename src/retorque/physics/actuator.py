@@ -1,0 +1,66 @@
+"""The drive between a commanded torque and the torque that moves the joint, and its exact inverse (TAM, B.1 - B.8)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from retorque.physics.parameters import Parameters
+
+Array = np.ndarray
+
+DEAD_ZONE_SLOPE = 1e-2
+"""Slope inside the dead zone (epsilon of B.4), which keeps the map invertible."""
+
+
+def _by_sign(pair: Array, sign_of: Array) -> Array:
+    """The positive or negative entry of (..., n, 2), by the sign of (..., n)."""
+    return np.where(sign_of >= 0.0, pair[..., 0], pair[..., 1])
+
+
+def friction(velocity: Array, p: Parameters) -> Array:
+    """Sigmoidal friction (B.3), (..., n) [N·m]."""
+    slope, shift = _by_sign(p.friction_slope, velocity), _by_sign(p.friction_shift, velocity)
+    rise = expit(slope * (velocity + shift)) - expit(slope * shift)
+    return _by_sign(p.friction_amplitude, velocity) * rise
+
+
+def friction_slope(velocity: Array, p: Parameters) -> Array:
+    """Derivative of viscous plus sigmoidal friction by velocity, (..., n) [N·m·s/rad]."""
+    slope, shift = _by_sign(p.friction_slope, velocity), _by_sign(p.friction_shift, velocity)
+    value = expit(slope * (velocity + shift))
+    amplitude = _by_sign(p.friction_amplitude, velocity)
+    return _by_sign(p.viscous, velocity) + amplitude * slope * value * (1.0 - value)
+
+
+def losses(velocity: Array, p: Parameters) -> Array:
+    """What velocity costs: damping + friction - bias (B.2, B.3), (..., n) [N·m]."""
+    return _by_sign(p.viscous, velocity) * velocity + friction(velocity, p) - _by_sign(p.torque_bias, velocity)
+
+
+def drive(command: Array, p: Parameters) -> Array:
+    """Torque scale, then dead zone (B.1, B.4), (..., n) [N·m]."""
+    scaled = _by_sign(p.torque_scale, command) * command
+    width = _by_sign(p.dead_zone, scaled)
+    size = np.abs(scaled)
+    outside = np.sign(scaled) * (size - width + DEAD_ZONE_SLOPE * width)
+    return np.where(size <= width, DEAD_ZONE_SLOPE * scaled, outside)
+
+
+def inverse_drive(torque: Array, p: Parameters) -> Array:
+    """The command that `drive` turns into `torque` (B.7, B.8), (..., n) [N·m]."""
+    width = _by_sign(p.dead_zone, torque)
+    size = np.abs(torque)
+    outside = np.sign(torque) * (size - DEAD_ZONE_SLOPE * width + width)
+    scaled = np.where(size <= DEAD_ZONE_SLOPE * width, torque / DEAD_ZONE_SLOPE, outside)
+    return scaled / _by_sign(p.torque_scale, scaled)
+
+
+def effective_torque(command: Array, velocity: Array, p: Parameters) -> Array:
+    """The torque that moves the joint under a command at a velocity (B.5), (..., n) [N·m]."""
+    return drive(command, p) - losses(velocity, p)
+
+
+def command_for(effective: Array, velocity: Array, p: Parameters) -> Array:
+    """The command that yields an effective torque at a velocity (B.6 - B.8), (..., n) [N·m]."""
+    return inverse_drive(effective + losses(velocity, p), p)

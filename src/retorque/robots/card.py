@@ -125,10 +125,11 @@ class _Table:
         value = self._get(key, True)
         if not isinstance(value, list) or not value:
             raise RetorqueError(f"{self.where}: {self.what} needs at least one [[{key}]] table")
-        named = [
-            item.get("name", index + 1) if isinstance(item, dict) else index + 1 for index, item in enumerate(value)
-        ]
-        return [_Table(item, self.where, f"{key} '{name}'") for item, name in zip(value, named, strict=True)]
+        found = []
+        for number, item in enumerate(value, start=1):
+            name = item.get("name", number) if isinstance(item, dict) else number
+            found.append(_Table(item, self.where, f"{key} '{name}'"))
+        return found
 
     def nothing_else(self) -> None:
         strange = sorted(set(self.data) - self.taken)

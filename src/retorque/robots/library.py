@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree
@@ -29,7 +29,7 @@ def load(name: str | Path) -> Robot:
     if not path.is_file():
         if looks_like_a_path:
             raise RetorqueError(
-                f"there is no file '{text}'; give the path of a card (.toml), MJCF (.xml) or URDF (.urdf) file, or one of: "
+                f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
                 + ", ".join(names())
             )
         raise unknown("robot", text, names())
@@ -44,7 +44,7 @@ def _folder() -> Path:
     return Path(str(resources.files("retorque.robots"))) / "cards"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _on_board(name: str) -> Robot:
     return read_card(_folder() / f"{name}.toml")
 

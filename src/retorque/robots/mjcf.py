@@ -153,8 +153,8 @@ def _hinge(model: mujoco.MjModel, j: int, keep: Collection[str] | None, where: s
     if kind is None:
         if keep is None or name in keep:
             raise RetorqueError(
-                f"{where}: '{name}' is a ball joint, which a robot here cannot have; use three hinges, or name the joints "
-                "to keep without it"
+                f"{where}: '{name}' is a ball joint, which a robot here cannot have; use three hinges, or "
+                "name the joints to keep without it"
             )
         kind = "revolute"  # it is welded: only its name matters
     if kind == "free":

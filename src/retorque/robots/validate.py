@@ -120,8 +120,8 @@ def _check_mass(link: Link, children: int, where: str) -> None:
         # Two joints of one body make a massless link between them, which is fine as long as one link follows it.
         if moves and (children != 1 or np.any(link.inertia)):
             raise RetorqueError(
-                f"{where}: link '{link.name}' moves but has no mass or no inertia; give it a mass in kg, a centre in m and an "
-                "inertia in kg·m²"
+                f"{where}: link '{link.name}' moves but has no mass or no inertia; give it a mass in kg, a centre in "
+                "m and an inertia in kg·m²"
             )
         return
     if not moves and not np.any(link.inertia):
@@ -135,8 +135,8 @@ def _check_mass(link: Link, children: int, where: str) -> None:
         )
     if smallest + middle < largest - TRIANGLE_TOLERANCE * (smallest + middle + largest):
         raise RetorqueError(
-            f"{where}: the inertia of link '{link.name}' breaks the triangle inequality (principal values {values}: the "
-            "largest may not exceed the sum of the others); correct it"
+            f"{where}: the inertia of link '{link.name}' breaks the triangle inequality (principal values {values}: "
+            "the largest may not exceed the sum of the others); correct it"
         )
 
 
@@ -150,7 +150,8 @@ def _check_frames(robot: Robot, where: str) -> None:
     for name, frame in frames.items():
         if frame.link not in names:
             raise RetorqueError(
-                f"{where}: frame '{name}' is on link '{frame.link}', which does not exist; use one of: {', '.join(names)}"
+                f"{where}: frame '{name}' is on link '{frame.link}', which does not exist; use one of: "
+                + ", ".join(names)
             )
         pose = np.array([*frame.position, *frame.quaternion], dtype=float)
         if not np.all(np.isfinite(pose)) or abs(np.linalg.norm(pose[3:]) - 1) > 1e-6:
@@ -168,6 +169,6 @@ def _check_home(robot: Robot, where: str) -> None:
     for joint, value in zip(robot.joints, home, strict=True):
         if not (np.isfinite(value) and joint.lower <= value <= joint.upper):
             raise RetorqueError(
-                f"{where}: home puts joint '{joint.name}' at {value}, outside its limits {joint.lower} to {joint.upper}; "
-                "move it inside"
+                f"{where}: home puts joint '{joint.name}' at {value}, outside its limits {joint.lower} to "
+                f"{joint.upper}; move it inside"
             )

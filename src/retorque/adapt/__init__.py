@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from retorque.adapt.adapter import Adapter
-from retorque.adapt.direct import Direct
-from retorque.adapt.oracle import Oracle
 from retorque.errors import RetorqueError, unknown
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 
-ADAPTERS: dict[str, str] = {
-    "direct": "no correction",
-    "oracle": "the target's true parameters inverted: the floor (simulation only)",
+ADAPTERS: dict[str, tuple[str, str]] = {
+    "direct": ("retorque.adapt.direct:Direct", "no correction"),
+    "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
 }
-"""Every adapter on board, and what it is."""
+"""Every adapter on board: where its class is, and what it does."""
 
 
 def make(
@@ -39,11 +39,13 @@ def make(
     """
     if name not in ADAPTERS:
         raise unknown("adapter", name, ADAPTERS)
+    module, _, cls = ADAPTERS[name][0].partition(":")
+    arguments: dict[str, Any] = {"timestep": timestep, "seed": seed}
     if name == "oracle":
         if truth is None:
             raise RetorqueError("the oracle adapter needs a simulated target's true parameters")
-        return Oracle(robot, trials, truth, timestep)
-    return Direct(robot, trials, timestep)
+        arguments["truth"] = truth
+    return getattr(import_module(module), cls)(robot, trials, **arguments)
 
 
 __all__ = ["ADAPTERS", "Adapter", "make"]

@@ -22,15 +22,17 @@ class Adapter(ABC):
         robot: the ideal robot.
         trials: how many robots it serves at once; arrays are (trials, n).
         timestep: control period [s].
+        seed: of whatever the adapter draws at random.
     """
 
     learn_every = 0
     """Ticks between calls of `learn`; 0: never."""
 
-    def __init__(self, robot: Robot, trials: int, timestep: float = 1e-3):
+    def __init__(self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0):
         self.robot = robot
         self.trials = trials
         self.timestep = timestep
+        self.seed = seed
 
     def reset(self) -> None:
         """Forget everything learnt from the robot."""

@@ -23,8 +23,10 @@ class Oracle(Adapter):
         truth: gives the target's parameters now, (trials, ...).
     """
 
-    def __init__(self, robot: Robot, trials: int, truth: Callable[[], Parameters], timestep: float = 1e-3):
-        super().__init__(robot, trials, timestep)
+    def __init__(
+        self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, truth: Callable[[], Parameters]
+    ):
+        super().__init__(robot, trials, timestep, seed)
         self._truth = truth
         self._body = RigidBody(robot)
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.signal import butter, filtfilt
 
 from retorque.errors import RetorqueError
-from retorque.identify.motion import Motion
+from retorque.identify.motion import Motion, join
 from retorque.identify.stand_in import StandIn, StandInSettings
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.mjcf import to_mjmodel
@@ -146,8 +146,7 @@ def record(
         raise RetorqueError(f"scale must lie between 0.001 and 10, got {scale}")
     paths = fourier_paths(robot, PATHS, seed)
     ticks = {
-        name: int(round(scale * PERIODS * FAST_PERIOD * RATE * SPEEDS["fast"] / speed))
-        for name, speed in SPEEDS.items()
+        name: round(scale * PERIODS * FAST_PERIOD * RATE * SPEEDS["fast"] / speed) for name, speed in SPEEDS.items()
     }
     done = [0]
     total = sum(ticks.values()) + 2 * LEAD_IN
@@ -203,6 +202,12 @@ def _play(
     if not np.all(np.isfinite(kept)):
         raise RetorqueError("the stand-in's motion is not finite; use more substeps or smaller stiffness")
     return [motion_of(*kept[:, :, i]) for i in range(trials)]
+
+
+def together(motions: list[Motion], every: int = 1) -> Motion:
+    """Several motions as one in double precision, each thinned to one sample in `every`."""
+    joined = join(motion[::every] for motion in motions)
+    return Motion(**{k: np.asarray(getattr(joined, k), dtype=float) for k in ("q", "qd", "qdd", "torque", "time")})
 
 
 def motion_of(position: Array, velocity: Array, torque: Array, cutoff: float = 5.0) -> Motion:

@@ -83,8 +83,9 @@ class _Motion:
 class StandIn:
     """`trials` copies of one hidden arm, stepped together at 1 kHz under commanded torques.
 
-    Each joint is a rotor with LuGre friction and ripple, joined to its link by a spring. The encoders sit on the rotors.
-    Rotor and bristle are integrated implicitly (they are linear in the rotor's next velocity), the arm by MuJoCo.
+    Each joint is a rotor with LuGre friction and ripple, joined to its link by a spring; the encoders sit on the
+    rotors. Rotor and bristle are integrated implicitly (they are linear in the rotor's next velocity), the arm by
+    MuJoCo.
 
     Args:
         robot: the card; the hidden arm differs from it.
@@ -156,8 +157,8 @@ class StandIn:
         """Rotor and bristle implicitly, then the arm under the springs' torque.
 
         With the slip rate s = sigma0 |v| / g(v) at the present velocity, the bristle's next deflection
-        z' = (z + h v') / (1 + h s) and the friction sigma0 z' + sigma1 (z' - z) / h + sigma2 v' are linear in the rotor's
-        next velocity v', and so is the spring's torque.
+        z' = (z + h v') / (1 + h s) and the friction sigma0 z' + sigma1 (z' - z) / h + sigma2 v' are linear in the
+        rotor's next velocity v', and so is the spring's torque.
         """
         j, h, motion = self.joints, self._step, self._motion
         v, z, q, qd = motion.velocity, motion.bristle, self._position, self._velocity

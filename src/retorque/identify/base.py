@@ -10,6 +10,7 @@ from scipy.linalg import qr, solve_triangular
 
 from retorque.identify.layout import Layout
 from retorque.identify.motion import Motion
+from retorque.identify.presliding import DISTANCES
 from retorque.physics.rigid_body import RigidBody
 
 Array = np.ndarray
@@ -47,7 +48,8 @@ def _random_motion(layout: Layout, samples: int, seed: int) -> Motion:
     rng = np.random.default_rng(seed)
     shape = (samples, layout.robot.n)
     q, qd, qdd = rng.uniform(-np.pi, np.pi, shape), rng.uniform(-3.0, 3.0, shape), rng.uniform(-9.0, 9.0, shape)
-    return Motion.of(q, qd, qdd, np.zeros(shape))
+    slip = rng.uniform(-1.0, 1.0, (*shape, len(DISTANCES)))
+    return Motion(q=q, qd=qd, qdd=qdd, torque=np.zeros(shape), time=np.arange(samples, dtype=float), slip=slip)
 
 
 def base_parameters(layout: Layout, seed: int = 0, tolerance: float = 1e-8) -> BaseParameters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from retorque.identify.base import BaseParameters, base_parameters
 from retorque.identify.friction import Friction
 from retorque.identify.layout import Layout
-from retorque.identify.motion import MotionSource
+from retorque.identify.motion import Motion, MotionSource
 from retorque.physics.inertia import from_vector, pseudo_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
@@ -99,11 +100,11 @@ class Estimate:
         """The identified rigid-body model, without friction; exists only where every margin is above zero."""
         return RigidBody(self.robot, self.inertial, self.armature)
 
-    def predict(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Joint torque (..., n) [N·m] for a motion, friction included."""
+    def predict(self, q: Array, qd: Array, qdd: Array, slip: Array | None = None) -> Array:
+        """Joint torque (..., n) [N·m] for a motion, friction included; `slip` where the path before is known."""
         if np.all(self.margins > 0.0):
-            return self.body.inverse_dynamics(q, qd, qdd) + self.friction.torque(qd, self.coefficients)
-        return self.layout.torque(RigidBody(self.robot), self.parameters, q, qd, qdd)
+            return self.body.inverse_dynamics(q, qd, qdd) + self.friction.torque(qd, self.coefficients, slip)
+        return self.layout.torque(RigidBody(self.robot), self.parameters, q, qd, qdd, slip)
 
     @cached_property
     def unidentifiable(self) -> tuple[str, ...]:
@@ -143,7 +144,11 @@ class Estimate:
 
     def score(self, data: MotionSource) -> Score:
         """How well the model predicts the torques of a motion."""
-        return score(self.predict, data)
+        return score(self.residual, data)
+
+    def residual(self, motion: Motion) -> Array:
+        """(samples, n) measured minus predicted torque [N·m]."""
+        return motion.torque - self.predict(motion.q, motion.qd, motion.qdd, motion.slip)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,14 +162,13 @@ class Score:
     samples: int
 
 
-def score(predict: Any, data: MotionSource) -> Score:
-    """The errors of any `predict(q, qd, qdd) -> torque` over a motion, read in pieces."""
+def score(residual: Callable[[Motion], Array], data: MotionSource) -> Score:
+    """The errors of any `residual(motion) -> (samples, n)` over a motion, read in pieces."""
     squared: Array | float = 0.0
     torque: Array | float = 0.0
     samples = 0
     for piece in data.chunks():
-        residual = piece.torque - predict(piece.q, piece.qd, piece.qdd)
-        squared = squared + np.sum(np.square(residual), axis=0)
+        squared = squared + np.sum(np.square(residual(piece)), axis=0)
         torque = torque + np.sum(np.square(piece.torque), axis=0)
         samples += len(piece)
     total = np.maximum(np.asarray(torque), 1e-300)

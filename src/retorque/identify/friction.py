@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retorque.errors import RetorqueError, unknown
+from retorque.identify.presliding import DISTANCES
 
 Array = np.ndarray
 
@@ -25,6 +26,9 @@ class Friction:
     """Limited Coulomb friction (equation 13) [N·m]."""
     limit: float = 0.02
     """Velocity below which Coulomb friction is proportional to velocity [rad/s]."""
+    presliding: tuple[float, ...] = ()
+    """Distances [rad], each one of `presliding.DISTANCES`: friction that stays when a joint stops and winds back when
+    it reverses [N·m]. Where a motion has no path (one state alone), each acts as limited Coulomb friction."""
     viscous: bool = True
     """Friction proportional to velocity [N·m·s/rad]."""
     stribeck: tuple[float, ...] = ()
@@ -41,11 +45,14 @@ class Friction:
             raise RetorqueError(f"the Coulomb limit velocity must be above zero, got {self.limit}")
         if any(not value > 0.0 for value in (*self.stribeck, *self.saturating)):
             raise RetorqueError("Stribeck velocities and saturation widths must be above zero")
+        if any(value not in DISTANCES for value in self.presliding):
+            raise RetorqueError(f"presliding distances are among {', '.join(f'{x:g}' for x in DISTANCES)} rad")
 
     @property
     def names(self) -> tuple[str, ...]:
         """One name a coefficient."""
         stems = ["coulomb"] if self.coulomb else []
+        stems += [f"presliding {value:g}" for value in self.presliding]
         stems += ["viscous"] if self.viscous else []
         stems += [f"stribeck {value:g}" for value in self.stribeck]
         stems += [f"saturating {value:g}" for value in self.saturating]
@@ -68,29 +75,35 @@ class Friction:
         """(count,) which coefficients cannot be negative: friction never drives; an offset may have either sign."""
         return np.array([name != "offset" for name in self.names], dtype=bool)
 
-    def features(self, velocity: Array) -> Array:
-        """(..., n, count) such that friction torque = sum over the last axis of features times coefficients."""
+    def features(self, velocity: Array, slip: Array | None = None) -> Array:
+        """(..., n, count) such that friction torque = sum over the last axis of features times coefficients.
+
+        Args:
+            velocity: (..., n) [rad/s].
+            slip: (..., n, distances) the joints' presliding states, where the path is known.
+        """
         velocity = np.asarray(velocity, dtype=float)
         terms = []
         sign = limited_sign(velocity, self.limit)
         if self.coulomb:
             terms.append(sign)
+        for value in self.presliding:
+            terms.append(sign if slip is None else slip[..., DISTANCES.index(value)])
         if self.viscous:
             terms.append(velocity)
         terms += [sign * np.exp(-np.square(velocity / value)) for value in self.stribeck]
         terms += [np.tanh(velocity / value) for value in self.saturating]
         if self.asymmetric:
-            forward = velocity > 0.0
-            terms = [np.where(side, term, 0.0) for term in terms for side in (forward, ~forward)]
+            terms = [side for term in terms for side in (np.maximum(term, 0.0), np.minimum(term, 0.0))]
         if self.offset:
             terms.append(np.ones_like(velocity))
         if not terms:
             return np.zeros((*velocity.shape, 0))
         return np.stack(terms, axis=-1)
 
-    def torque(self, velocity: Array, coefficients: Array) -> Array:
+    def torque(self, velocity: Array, coefficients: Array, slip: Array | None = None) -> Array:
         """Friction torque (..., n) [N·m] of coefficients (n, count)."""
-        return np.sum(self.features(velocity) * coefficients, axis=-1)
+        return np.sum(self.features(velocity, slip) * coefficients, axis=-1)
 
 
 PRESETS: dict[str, Friction] = {
@@ -100,6 +113,7 @@ PRESETS: dict[str, Friction] = {
     "saturating": Friction(saturating=(0.2,)),
     "stribeck": Friction(stribeck=(0.1,)),
     "asymmetric": Friction(asymmetric=True),
+    "presliding": Friction(coulomb=False, presliding=(1e-4, 3e-4, 1e-3), saturating=(0.5,)),
     "full": Friction(stribeck=(0.1,), saturating=(0.2,), asymmetric=True),
 }
 

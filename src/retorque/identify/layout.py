@@ -106,18 +106,20 @@ class Layout:
     def rows(self, body: RigidBody, motion: Motion) -> list[Array]:
         """For each joint its regressor rows (samples, len(columns[j])): torque_j = rows[j] @ vector[columns[j]]."""
         inertial = body.regressor(motion.q, motion.qd, motion.qdd)
-        features = self.friction.features(motion.qd)
+        features = self.friction.features(motion.qd, motion.slip)
         out = []
         for j, columns in enumerate(self.columns):
             linked = columns[columns < 10 * self.links]
             out.append(np.concatenate([inertial[:, j, linked], motion.qdd[:, j, None], features[:, j]], axis=1))
         return out
 
-    def torque(self, body: RigidBody, vector: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    def torque(
+        self, body: RigidBody, vector: Array, q: Array, qd: Array, qdd: Array, slip: Array | None = None
+    ) -> Array:
         """Joint torque (..., n) of any vector, links that cannot exist included (rigid-body engines refuse those)."""
         inertial, armature, coefficients = self.unpack(vector)
         out = body.regressor(q, qd, qdd) @ inertial.ravel()
-        return out + armature * np.asarray(qdd) + self.friction.torque(qd, coefficients)
+        return out + armature * np.asarray(qdd) + self.friction.torque(qd, coefficients, slip)
 
     def matrix(self, body: RigidBody, motion: Motion) -> Array:
         """The dense regressor (samples, n, size)."""

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from retorque.errors import RetorqueError
+from retorque.identify.presliding import DISTANCES
 
 Array = np.ndarray
 
@@ -30,6 +31,8 @@ class Motion:
     """(samples, n) joint torques, gravity included [N·m]"""
     time: Array
     """(samples,) [s]"""
+    slip: Array | None = None
+    """(samples, n, distances) where each joint stands in its presliding hysteresis, -1 to 1; see `presliding`."""
 
     def __post_init__(self) -> None:
         shape = self.q.shape
@@ -40,6 +43,8 @@ class Motion:
             )
         if self.time.shape != shape[:1]:
             raise RetorqueError(f"time must have one value a sample ({shape[0]}); got {self.time.shape}")
+        if self.slip is not None and self.slip.shape != (*shape, len(DISTANCES)):
+            raise RetorqueError(f"slip must be (samples, joints, {len(DISTANCES)}); got {self.slip.shape}")
 
     @classmethod
     def of(cls, q: Array, qd: Array, qdd: Array, torque: Array, period: float = 1e-3) -> Motion:
@@ -56,7 +61,7 @@ class Motion:
 
     def __getitem__(self, rows: slice | Array) -> Motion:
         fields = {name: getattr(self, name)[rows] for name in ("q", "qd", "qdd", "torque", "time")}
-        return replace(self, **fields)
+        return replace(self, slip=None if self.slip is None else self.slip[rows], **fields)
 
     def chunks(self, size: int = CHUNK) -> Iterator[Motion]:
         """The motion in pieces of at most `size` samples."""
@@ -78,4 +83,7 @@ def join(pieces: Iterable[Motion]) -> Motion:
     found = list(pieces)
     if not found:
         raise RetorqueError("no usable sample is left; record a longer motion or choose other rows")
-    return Motion(**{k: np.concatenate([getattr(x, k) for x in found]) for k in ("q", "qd", "qdd", "torque", "time")})
+    names = ["q", "qd", "qdd", "torque", "time"]
+    if all(piece.slip is not None for piece in found):
+        names.append("slip")
+    return Motion(**{name: np.concatenate([getattr(piece, name) for piece in found]) for name in names})

@@ -51,7 +51,7 @@ def card_prior(layout: Layout, relative: float = 1.0, torque: float = 100.0) -> 
 
     Args:
         layout: the parameters.
-        relative: relative standard deviation of inertial parameters and of armatures.
+        relative: relative standard deviation of inertial parameters (armatures: of the arm's largest inertia).
         torque: standard deviation of friction coefficients [N·m].
     """
     robot = layout.robot
@@ -65,7 +65,8 @@ def card_prior(layout: Layout, relative: float = 1.0, torque: float = 100.0) -> 
         span = slice(10 * index, 10 * index + 10)
         root[span, span] = block
     body = RigidBody(robot)
-    own = np.diagonal(body.mass_matrix(np.asarray(robot.home, dtype=float)))
+    # a geared rotor easily outweighs a wrist, so every joint's may be as large as the arm's own inertia
+    own = np.max(np.diagonal(body.mass_matrix(np.asarray(robot.home, dtype=float))))
     motor = np.maximum(robot.armature, own) * relative
     split = 10 * layout.links
     root[range(split, split + robot.n), range(split, split + robot.n)] = 1.0 / np.maximum(motor, 1e-6)

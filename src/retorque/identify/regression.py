@@ -91,7 +91,7 @@ def residual_correlation(data: MotionSource, layout: Layout, vector: Array) -> A
     body = RigidBody(layout.robot)
     pieces, count = [], 0
     for piece in data.chunks():
-        pieces.append(piece.torque - layout.torque(body, vector, piece.q, piece.qd, piece.qdd))
+        pieces.append(piece.torque - layout.torque(body, vector, piece.q, piece.qd, piece.qdd, piece.slip))
         count += len(piece)
         if count >= NOISE_SAMPLES:
             break

@@ -33,4 +33,4 @@ class Oracle(Adapter):
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
         ideal = self._body.forward_dynamics(q, qd, nominal_torque)
-        return inverse_torque_command(self._body, self._truth(), q, qd, ideal)
+        return inverse_torque_command(self._body, self._truth(), q, qd, ideal, timestep=self.timestep)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.actuator import command_for
+from retorque.physics.actuator import command_for, friction_slope
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 
@@ -12,7 +12,13 @@ Array = np.ndarray
 
 
 def inverse_torque_command(
-    body: RigidBody, p: Parameters, q: Array, qd: Array, qdd: Array, external: Array | float = 0.0
+    body: RigidBody,
+    p: Parameters,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    external: Array | float = 0.0,
+    timestep: float = 0.0,
 ) -> Array:
     """Φ(q, q̇, q̈, w): the command that gives a target the acceleration `qdd` (C.1), (..., n) [N·m].
 
@@ -23,9 +29,13 @@ def inverse_torque_command(
         qd: velocities (..., n) [rad/s].
         qdd: desired accelerations (..., n) [rad/s²].
         external: external generalized torque on the joints (..., n) [N·m].
+        timestep: how long the command is held [s]; steep friction changes within a tick, and with the tick's length the
+            command pays for the friction at its end.
     """
     inertial = p.inertial(body.robot)
     torque = apply_inertial(body, inertial, q, qd, qdd) + p.armature * qdd
+    if timestep > 0.0:
+        torque = torque + timestep * friction_slope(qd, p) * qdd
     return command_for(torque - external, qd, p)
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from retorque.errors import RetorqueError
 from retorque.robots import validate
 from retorque.robots.profile import Profile
-from retorque.robots.robot import Frame, Joint, Link, Robot
+from retorque.robots.robot import Frame, Joint, Kind, Link, Robot
 
 UNITS = "m, rad, kg, kg·m², N·m, s (along prismatic joints m, N and kg)"
 """The one system of units a card may have; each card says it."""
 AXIS_TOLERANCE = 1e-6
 """How far from one an axis' or quaternion's length may be before it counts as a mistake."""
+KINDS: dict[str, Kind] = {"revolute": "revolute", "prismatic": "prismatic", "free": "free"}
 PROFILE_PAIRS = {f.name for f in fields(Profile) if str(f.type).startswith("tuple")}
 PROFILE_ARRAYS = {f.name for f in fields(Profile) if str(f.type).startswith("Array")}
 
@@ -33,7 +34,7 @@ def read_card(path: str | Path) -> Robot:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RetorqueError(f"there is no card '{path}'; give the path of a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:  # broken TOML and broken UTF-8 are both ValueErrors
         raise RetorqueError(f"{where}: this is not a TOML file that can be read ({error}); correct it") from None
     top = _Table(data, where, "the card")
     if top.text("units", required=True) != UNITS:
@@ -41,7 +42,7 @@ def read_card(path: str | Path) -> Robot:
     name = top.text("name", required=True)
     links = tuple(_link(table) for table in top.tables("link"))
     joints = sum(link.joint is not None and link.joint.kind != "free" for link in links)
-    profile = top.table("profile")
+    profile, frames = top.table("profile"), top.table("frames")
     mount = top.table("payload_mount")
     end = _frame(top.table("end_effector", required=True))
     robot = Robot(
@@ -55,7 +56,7 @@ def read_card(path: str | Path) -> Robot:
         links=links,
         end_effector=end,
         payload_mount=end if mount is None else _frame(mount),
-        frames={key: _frame(top.table("frames").table(key)) for key in data.get("frames", {})},
+        frames={} if frames is None else {key: _frame(frames.table(key)) for key in frames.data},
         profile=None if profile is None else _profile(profile, joints),
     )
     top.nothing_else()
@@ -119,7 +120,8 @@ class _Table:
 
     def table(self, key: str, required: bool = False) -> Any:
         value = self._get(key, required)
-        return None if value is None else _Table(value, self.where, f"{self.what}'s {key}".replace("the card's ", ""))
+        what = key if self.what == "the card" else f"the {key} of {self.what}"
+        return None if value is None else _Table(value, self.where, what)
 
     def tables(self, key: str) -> list[_Table]:
         value = self._get(key, True)
@@ -158,11 +160,11 @@ def _link(table: _Table) -> Link:
 
 def _joint(table: _Table) -> Joint:
     kind = table.text("kind") or "revolute"
-    if kind not in ("revolute", "prismatic", "free"):
+    if kind not in KINDS:
         raise RetorqueError(f"{table.where}: 'kind' of {table.what} is '{kind}'; use revolute, prismatic or free")
     joint = Joint(
         name=table.text("name", required=True),
-        kind=kind,  # type: ignore[arg-type]
+        kind=KINDS[kind],
         axis=table.unit_vector("axis", 3, (0.0, 0.0, 1.0)),
         lower=table.number("lower", -math.inf),
         upper=table.number("upper", math.inf),

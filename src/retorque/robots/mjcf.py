@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
 
 import mujoco
 import numpy as np
@@ -14,14 +13,13 @@ from retorque.errors import RetorqueError, unknown
 from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
 from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
-from retorque.robots.robot import Joint, Robot
+from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]
 
 Array = np.ndarray
 log = logging.getLogger(__name__)
-Kind = Literal["revolute", "prismatic", "free"]
 KINDS: dict[int, Kind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "revolute",
     int(mujoco.mjtJoint.mjJNT_SLIDE): "prismatic",
@@ -89,19 +87,28 @@ def read_menagerie(name: str, joints: Collection[str] | None = None) -> Robot:
 
 def _compile(path: Path) -> mujoco.MjModel:
     try:
-        return mujoco.MjSpec.from_file(str(path)).compile()
-    except ValueError as first:
+        return _parse(path).compile()
+    except (ValueError, mujoco.FatalError) as first:
         try:
-            spec = mujoco.MjSpec.from_file(str(path))
+            spec = _parse(path)
             _drop_meshes(spec)
             model = spec.compile()
-        except ValueError:
+        except (ValueError, mujoco.FatalError):
             raise RetorqueError(
                 f"{path.name}: MuJoCo cannot load this file ({_one_line(first)}); correct it, and keep the files it "
                 "refers to beside it"
             ) from None
         log.info("%s: loaded without its meshes (%s)", path.name, _one_line(first))
         return model
+
+
+def _parse(path: Path) -> mujoco.MjSpec:
+    if path.suffix.lower() == ".xml":
+        return mujoco.MjSpec.from_file(str(path))
+    # MuJoCo tells formats by the ending and does not know others, so the text is handed over instead.
+    spec = mujoco.MjSpec.from_string(path.read_text(encoding="utf-8"))
+    spec.modelfiledir = str(path.parent)
+    return spec
 
 
 def _drop_meshes(spec: mujoco.MjSpec) -> None:

@@ -13,6 +13,7 @@ from retorque.errors import RetorqueError
 from retorque.robots.profile import Profile
 
 Array = np.ndarray
+Kind = Literal["revolute", "prismatic", "free"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,7 @@ class Joint:
     """How a link moves in its parent."""
 
     name: str
-    kind: Literal["revolute", "prismatic", "free"] = "revolute"
+    kind: Kind = "revolute"
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
     """Unit axis in the link's own frame; the joint turns about the link's origin."""
     lower: float = -np.inf

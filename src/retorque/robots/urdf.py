@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from retorque.errors import RetorqueError
 from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
-from retorque.robots.robot import Joint, Robot
+from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
 from retorque.robots.urdf_writer import write_urdf
 
@@ -20,7 +19,6 @@ __all__ = ["read_urdf", "write_urdf"]
 
 Array = np.ndarray
 Element = ElementTree.Element
-Kind = Literal["revolute", "prismatic", "free"]
 KINDS: dict[str, Kind | None] = {
     "revolute": "revolute",
     "continuous": "revolute",
@@ -33,9 +31,9 @@ KINDS: dict[str, Kind | None] = {
 def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
     """The robot in a URDF file.
 
-    Fixed joints are fused, mimic joints are welded at zero, and `<dynamics>` (damping, friction) is left out: the result
-    is the ideal rigid robot. Links that hang on a fixed joint and have neither mass nor children (tool0 and the like)
-    become frames. URDF has no rotor inertias; `armature` is taken from the comments that `write_urdf` leaves.
+    Fixed joints are fused, mimic joints are welded at zero, and `<dynamics>` (damping, friction) is left out: what is
+    left is the ideal rigid robot. Links that hang on a fixed joint and have neither mass nor children (such as
+    tool0) become frames. URDF has no rotor inertias; `armature` is taken from the comments that `write_urdf` leaves.
 
     Args:
         path: The file; its meshes are never needed.
@@ -64,7 +62,7 @@ def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
     leaves = set(links) - {_link_of(joint, "parent", where) for joint in edges.values()}
     for name in order:
         edge = edges.get(name)
-        body = _body(name, links[name], edge, index, mimics, where)
+        body = _body(name, links[name], edge, index, where)
         if name in leaves and body.mass == 0.0 and not body.hinges and body.parent >= 0:
             markers.append(Marker(name, body.parent, body.position, body.rotation))
         elif not (edge is None and name == "world"):  # a root called "world" is the ground itself
@@ -120,20 +118,20 @@ def _depth_first(root: Element, links: dict[str, Element], edges: dict[str, Elem
     return order
 
 
-def _body(name: str, link: Element, edge: Element | None, index: dict[str, int], mimics: list[str], where: str) -> Body:
+def _body(name: str, link: Element, edge: Element | None, index: dict[str, int], where: str) -> Body:
     position, turn = np.zeros(3), np.eye(3)
     hinges: list[Hinge] = []
     parent = -1
     if edge is not None:
         position, turn = _origin(edge, where)
         parent = index.get(_link_of(edge, "parent", where), -1)
-        kind = KINDS.get(edge.get("type", ""), "unknown")
-        if kind == "unknown":
+        if edge.get("type") not in KINDS:
             raise RetorqueError(
                 f"{where}: joint '{edge.get('name')}' has the type '{edge.get('type')}'; use one of: {', '.join(KINDS)}"
             )
+        kind = KINDS[edge.get("type", "")]
         if kind is not None:
-            hinges.append(Hinge(joint=_joint(edge, kind, where), anchor=np.zeros(3)))  # type: ignore[arg-type]
+            hinges.append(Hinge(joint=_joint(edge, kind, where), anchor=np.zeros(3)))
     mass, centre, inertia = _inertial(name, link, where)
     return Body(
         name=name,

@@ -19,8 +19,8 @@ def write_urdf(robot: Robot) -> str:
     """The robot as a URDF text, with cylinders for shapes.
 
     The end-effector, the payload mount and the robot's frames are links on fixed joints. URDF has no place for rotor
-    inertias, gravity or a home pose: armatures and home are written as comments, which `read_urdf` understands and other
-    programs skip; gravity is left out.
+    inertias, gravity or a home pose: armatures and home are written as comments, which `read_urdf` understands and
+    other programs skip; gravity is left out.
     """
     root = Element("robot", name=robot.name)
     home = " ".join(f"{joint.name} {float(value)!r}" for joint, value in zip(robot.joints, robot.home, strict=True))
@@ -34,8 +34,9 @@ def write_urdf(robot: Robot) -> str:
         if not (fixed and link is robot.links[0]):
             _joint(root, link)
     frames = {"end_effector": robot.end_effector, "payload_mount": robot.payload_mount, **robot.frames}
+    taken = {link.name for link in robot.links}
     for name, frame in frames.items():
-        _frame(root, name, frame)
+        _frame(root, f"{name}_frame" if name in taken else name, frame)
     ElementTree.indent(root)
     return '<?xml version="1.0"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

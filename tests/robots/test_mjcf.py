@@ -195,8 +195,8 @@ BAD = {
         "'b' is a ball joint",
     ),
     "two free bodies": (
-        '<mujoco><worldbody><body name="a"><freejoint/><geom size="1"/><body name="c"><joint/><geom size="1"/></body></body>'
-        '<body name="b"><freejoint/><geom size="1"/></body></worldbody></mujoco>',
+        '<mujoco><worldbody><body name="a"><freejoint/><geom size="1"/><body name="c"><joint/>'
+        '<geom size="1"/></body></body><body name="b"><freejoint/><geom size="1"/></body></worldbody></mujoco>',
         "'a' and 'b' are both bases",
     ),
     "unknown element": ("<mujoco><nonsense/></mujoco>", "MuJoCo cannot load this file"),
@@ -218,7 +218,8 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_unnamed_bodies_get_names(tmp_path: Path) -> None:
-    text = '<mujoco><worldbody><body><joint/><geom size="1"/><body><joint/><geom size="1"/></body></body></worldbody></mujoco>'
+    ball = '<joint/><geom size="1"/>'
+    text = f"<mujoco><worldbody><body>{ball}<body>{ball}</body></body></worldbody></mujoco>"
     robot = read_mjcf(write(tmp_path, text, "plain.xml"))
     assert robot.name == "plain" and robot.joint_names == ("joint0", "joint1")
     assert [link.name for link in robot.links] == ["body1", "body2"]
@@ -226,8 +227,8 @@ def test_unnamed_bodies_get_names(tmp_path: Path) -> None:
 
 def test_a_ball_joint_may_be_welded(tmp_path: Path) -> None:
     text = (
-        '<mujoco><worldbody><body name="a"><joint name="h"/><geom size="1"/><body name="c"><joint name="b" type="ball"/>'
-        '<geom size="1"/></body></body></worldbody></mujoco>'
+        '<mujoco><worldbody><body name="a"><joint name="h"/><geom size="1"/><body name="c">'
+        '<joint name="b" type="ball"/><geom size="1"/></body></body></worldbody></mujoco>'
     )
     assert read_mjcf(write(tmp_path, text), ("h",)).joint_names == ("h",)
 

@@ -66,7 +66,7 @@ def to_motion(
     settings: Filter,
     start: Array | None = None,
 ) -> tuple[Motion, Array]:
-    """A motion from evenly sampled signals, and the presliding state at its end; nothing is decimated yet.
+    """A motion from evenly sampled signals, and the unfiltered presliding states; nothing is decimated yet.
 
     Args:
         time: (samples,) even times [s].
@@ -89,4 +89,4 @@ def to_motion(
         # friction passes through the same filter as the torque that it is compared with
         slip=settings.smooth(wound.reshape(len(q), -1), rate).reshape(wound.shape),
     )
-    return motion, wound[-1]
+    return motion, wound

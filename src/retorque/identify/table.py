@@ -1,0 +1,252 @@
+"""Reading CSV, NPZ and Parquet files (and .gz) as blocks of numbers, with a count of every row that is not numbers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+import re
+import warnings
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from retorque.errors import RetorqueError
+
+Array = np.ndarray
+
+BLOCK = 16_384
+"""Rows read at a time."""
+_LONGEST_LINE = 1 << 16
+_NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(nan|inf|infinity)$", re.IGNORECASE)
+
+
+@dataclass
+class Table:
+    """A file of columns that can be read block by block, as often as one likes."""
+
+    path: Path
+    names: tuple[str, ...] | None
+    """The header, or None where the file has none."""
+    width: int
+    """Columns of a whole row."""
+    bad: Counter[str] = field(default_factory=Counter)
+    """Rows that the last reading could not use, by reason."""
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Row numbers (rows,) and values (rows, width); NaN where a field is not a number."""
+        raise NotImplementedError
+
+
+def open_table(path: str | Path) -> Table:
+    """The table in a file, by its name's ending."""
+    file = Path(path)
+    if not file.exists():
+        raise RetorqueError(f"there is no log '{file}'")
+    if file.is_dir():
+        raise RetorqueError(f"'{file}' is a folder; name a log file, or give --columns with a [files] table")
+    suffixes = [part.lower() for part in file.suffixes]
+    kind = suffixes[-2] if suffixes and suffixes[-1] == ".gz" and len(suffixes) > 1 else (suffixes or [""])[-1]
+    try:
+        if kind == ".npz":
+            return NpzTable.open(file)
+        if kind in (".parquet", ".pq"):
+            return ParquetTable.open(file)
+        return TextTable.open(file)
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, UnicodeError) as error:
+        raise RetorqueError(f"'{file}' cannot be read as {kind or 'text'}: {error}") from error
+
+
+def _stream(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")  # type: ignore[return-value]
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Text lines, whatever the bytes; a broken end of a compressed file ends the lines."""
+    with _stream(path) as file:
+        while True:
+            try:
+                line = file.readline(_LONGEST_LINE)
+            except (OSError, EOFError, zlib.error):
+                return
+            if not line:
+                return
+            yield line.decode("utf-8", errors="replace").strip("\ufeff\r\n\x00 \t")
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    return [part.strip().strip('"') for part in line.split(delimiter)]
+
+
+class TextTable(Table):
+    """Comma, semicolon, tab or blank separated text, with or without a header line; # starts a comment."""
+
+    delimiter: str | None = None
+    skip: int = 0
+
+    @classmethod
+    def open(cls, path: Path) -> TextTable:
+        """Find the delimiter, the header and the number of columns from the first lines."""
+        first = [(number, line) for number, line in enumerate(itertools.islice(_lines(path), 200))]
+        kept = [(number, line) for number, line in first if line and not line.startswith("#")]
+        if not kept:
+            raise RetorqueError(f"'{path}' holds no rows")
+        sample = [line for _, line in kept]
+        delimiter = next((mark for mark in (",", ";", "\t") if mark in sample[min(1, len(sample) - 1)]), None)
+        head = _split(sample[0], delimiter)
+        # a header has no numbers at all; a corrupt first row of numbers usually keeps some
+        named = not any(_NUMBER.match(part) for part in head) and len(sample) > 1
+        body = sample[1:] if named else sample
+        width = len(head) if named else Counter(len(_split(line, delimiter)) for line in body).most_common(1)[0][0]
+        table = cls(path, tuple(head) if named else None, width)
+        table.delimiter = delimiter
+        table.skip = kept[0][0] + 1 if named else 0
+        return table
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        self.bad.clear()
+        lines = itertools.islice(_lines(self.path), self.skip, None)
+        wanted = (line for line in lines if line and not line.startswith("#"))
+        number = 0
+        while chunk := list(itertools.islice(wanted, BLOCK)):
+            values, whole = self._parse(chunk)
+            yield number + np.flatnonzero(whole), values
+            number += len(chunk)
+
+    def _parse(self, lines: list[str]) -> tuple[Array, Array]:
+        """Numbers of the rows that have every column, and which rows those are."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                values = np.loadtxt(lines, delimiter=self.delimiter, ndmin=2, comments=None)
+            if values.shape == (len(lines), self.width):
+                return values, np.ones(len(lines), dtype=bool)
+        except (ValueError, UserWarning):
+            pass
+        parts = [_split(line, self.delimiter) for line in lines]
+        whole = np.array([len(row) == self.width for row in parts], dtype=bool)
+        self.bad["rows with missing or extra columns"] += int(np.sum(~whole))
+        rows = [[_number(text) for text in row] for row, good in zip(parts, whole, strict=True) if good]
+        return np.array(rows, dtype=float).reshape(-1, self.width), whole
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text) if "_" not in text else np.nan
+    except ValueError:
+        return np.nan
+
+
+class NpzTable(Table):
+    """Arrays of one or two dimensions, side by side; read as a stream, so their size does not matter."""
+
+    @classmethod
+    def open(cls, path: Path) -> NpzTable:
+        """Names "q" of shape (samples, n) become columns q1..qn."""
+        names: list[str] = []
+        with zipfile.ZipFile(_seekable(path)) as archive:
+            for member, (_, shape, _) in _members(archive, path):
+                stem = member.removesuffix(".npy")
+                names += [stem] if len(shape) == 1 else [f"{stem}{k + 1}" for k in range(shape[1])]
+        if not names:
+            raise RetorqueError(f"'{path}' holds no arrays of samples")
+        return cls(path, tuple(names), len(names))
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        self.bad.clear()
+        with zipfile.ZipFile(_seekable(self.path)) as archive:
+            arrays = []
+            for member, (offset, shape, dtype) in _members(archive, self.path):
+                stream = archive.open(member)
+                stream.read(offset)
+                arrays.append((stream, shape, dtype))
+            rows = min(shape[0] for _, shape, _ in arrays)
+            longest = max(shape[0] for _, shape, _ in arrays)
+            if longest != rows:
+                self.bad["samples that not every array has"] += longest - rows
+            for start in range(0, rows, BLOCK):
+                count = min(BLOCK, rows - start)
+                columns = []
+                for stream, shape, dtype in arrays:
+                    each = int(np.prod(shape[1:], dtype=int))
+                    try:
+                        data = stream.read(count * each * dtype.itemsize)
+                    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+                        raise RetorqueError(f"'{self.path}' is damaged: {error}") from error
+                    if len(data) < count * each * dtype.itemsize:
+                        raise RetorqueError(f"'{self.path}' is cut short")
+                    columns.append(np.frombuffer(data, dtype).reshape(count, each).astype(float))
+                yield np.arange(start, start + count), np.concatenate(columns, axis=1)
+
+
+def _seekable(path: Path) -> IO[bytes]:
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path, "rb") as file:
+            return io.BytesIO(file.read())
+    return open(path, "rb")
+
+
+def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, tuple[int, tuple[int, ...], np.dtype]]]:
+    """Every array with its header's length, shape and type."""
+    for member in archive.namelist():
+        with archive.open(member) as stream:
+            head = io.BytesIO(stream.read(4096))
+        try:
+            version = np.lib.format.read_magic(head)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(head)
+        except Exception as error:
+            raise RetorqueError(f"'{path}' holds '{member}', which is not a plain array: {error}") from error
+        if dtype.kind not in "fiu" or len(shape) not in (1, 2) or (fortran and len(shape) == 2):
+            continue  # names, settings and the like
+        if shape[0] > 1:
+            yield member, (head.tell(), shape, dtype)
+
+
+class ParquetTable(Table):
+    """The number columns of a Parquet file."""
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetTable:
+        """Read the schema only."""
+        names = [field.name for field in _parquet(path).schema_arrow if _is_number(field)]
+        if not names:
+            raise RetorqueError(f"'{path}' has no number columns")
+        return cls(path, tuple(names), len(names))
+
+    def blocks(self) -> Iterator[tuple[Array, Array]]:
+        self.bad.clear()
+        start = 0
+        try:
+            for batch in _parquet(self.path).iter_batches(batch_size=BLOCK, columns=list(self.names or ())):
+                columns = [column.cast("double").to_numpy(zero_copy_only=False) for column in batch.columns]
+                yield np.arange(start, start + len(batch)), np.stack(columns, axis=1)
+                start += len(batch)
+        except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses of these
+            raise RetorqueError(f"'{self.path}' is damaged: {error}") from error
+
+
+def _is_number(field: object) -> bool:
+    return str(getattr(field, "type", "")) in {
+        "double",
+        "float",
+        "halffloat",
+        *(f"{s}int{b}" for s in ("", "u") for b in (8, 16, 32, 64)),
+    }
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise RetorqueError("Parquet logs need pyarrow; run: pip install 'retorque[identify]'") from error
+    try:
+        return parquet.ParquetFile(_seekable(path) if path.suffix.lower() == ".gz" else path)
+    except (OSError, ValueError) as error:
+        raise RetorqueError(f"'{path}' is not a Parquet file: {error}") from error

@@ -1,0 +1,194 @@
+"""The recursive Bayesian adapter: learns everything linear about the robot while it moves, and inverts it each tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.adapt.adapter import Adapter
+from retorque.adapt.recursive.estimator import SquareRootFilter
+from retorque.adapt.recursive.model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.window import Window, slope_weights
+from retorque.physics.inertia import nearest_feasible
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecursiveSettings:
+    """Settings of the recursive adapter."""
+
+    window: int = 41
+    """Samples in an averaged equation."""
+    first_window: int = 15
+    """Samples in the very first one."""
+    stride: int = 10
+    """Ticks between updates."""
+    noise: float = 0.15
+    """First guess of an equation's noise, times friction_max / 3 of the joint [N·m]."""
+    noise_floor: float = 0.04
+    """Least noise that is ever believed, on the same scale [N·m]."""
+    noise_memory: float = 1.0
+    """Time over which the noise level is learnt [s]."""
+    forgetting: float = 0.997
+    """Share of the information in an excited direction that survives one update."""
+    disturbance_time: float = 0.15
+    """How long what the model cannot say is taken to last [s]."""
+    disturbance_memory: float = 1.0
+    """Time over which its size is learnt [s]."""
+
+
+class Recursive(Adapter):
+    """Linear-Gaussian regression of the inverse dynamics, with learnt noise and a fast disturbance on top.
+
+    Every `stride` ticks the last `window` samples give one averaged equation a joint, and a square-root Kalman filter
+    updates the unknowns. What persists for a moment without being explained is a disturbance, filtered joint by joint; its
+    size is learnt from the correlation of residuals that share no sample. Each tick the torque is the inverse dynamics
+    of the estimate at the acceleration that the ideal robot would have.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        trials: int,
+        timestep: float = 1e-3,
+        seed: int = 0,
+        settings: RecursiveSettings | None = None,
+    ):
+        super().__init__(robot, trials, timestep, seed)
+        self.settings = s = settings or RecursiveSettings()
+        self.model = LinearModel(robot)
+        self.learn_every = s.stride
+        self._window = Window(s.window, trials, robot.n, timestep)
+        self._filter = SquareRootFilter(trials, self.model.size, s.forgetting)
+        self._scale = np.maximum(self.model.profile.friction_max, 1e-6) / 3.0
+        self.reset()
+
+    def reset(self) -> None:
+        s, shape = self.settings, (self.trials, self.robot.n)
+        self._window.clear()
+        self._filter.reset()
+        self._noise = np.broadcast_to((s.noise * self._scale) ** 2, shape).copy()
+        self._persistent = np.zeros(shape)
+        self._total = np.zeros(shape)
+        self._residuals: list[Array] = []
+        self._disturbance = np.zeros(shape)
+        self._doubt = np.zeros(shape)
+        self._evidence = np.full(self.trials, -8.0)
+        self._refresh()
+
+    def observe(self, state: State) -> None:
+        self._window.push(state, np.ones(self.trials, dtype=bool))
+
+    def learn(self) -> None:
+        s = self.settings
+        count = min(self._window.count, s.window)
+        if count < s.first_window:
+            return
+        torque, prior, rows, ideal = self._equation(count)
+        expected, spread = self._filter.predict(rows)
+        innovation = torque - prior - expected
+        noise = self._noise * (s.window / count) ** 3
+        self._weigh(torque - ideal, innovation, spread, noise)
+        self._filter.update(innovation, rows, spread, noise)
+        expected, spread = self._filter.predict(rows)
+        residual = torque - prior - expected
+        self._learn_noise(residual, np.sum(spread * spread, axis=1))
+        self._learn_disturbance(residual)
+        self._refresh()
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd = state.position, state.velocity
+        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque)
+        return nominal_torque + self._trust * (self._inverse(q, qd, ideal, nominal_torque) - nominal_torque)
+
+    def _equation(self, count: int) -> tuple[Array, Array, Array, Array]:
+        """Averaged torque, the prior's torque, the measurement rows, and the ideal robot's torque, of `count` samples."""
+        w, model = self._window, self.model
+        at = w.last(count)
+        slope, mean = slope_weights(count, self.timestep)
+        velocity = w.velocity[at]
+        acceleration = np.tensordot(slope, velocity, 1)
+        between = np.append(0.0, mean)
+        centre = between[:-1] * 0.5 + between[1:] * 0.5
+        centre = np.append(centre, between[-1] * 0.5)
+        position = np.tensordot(centre, w.position[at], 1)
+        middle = np.mean(velocity, axis=0)
+        torques = w.torque[at][1:]
+        torque = np.tensordot(mean, torques, 1)
+        sign = np.tensordot(mean, model.sign(torques), 1)
+        features = np.zeros((*middle.shape, PER_JOINT))
+        groups = 5
+        edges = np.linspace(0, count - 1, groups + 1).astype(int)
+        for low, high in zip(edges[:-1], edges[1:], strict=True):
+            weight = float(mean[low:high].sum())
+            offset = (0.5 * (low + high) - 0.5 * (count - 1)) * self.timestep
+            features += weight * model.joint_features(middle + offset * acceleration, acceleration, sign, torque)
+        regressor = model.body.regressor(position, middle, acceleration)
+        prior, rows = model.rows(regressor, features)
+        ideal = regressor @ model.ideal_inertial + self.robot.armature * acceleration
+        return torque, prior, rows, ideal
+
+    def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array) -> None:
+        """Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's.
+
+        Without it, a robot with nothing hidden would be corrected for the average hidden payload before the first
+        equations say otherwise.
+        """
+        plain = noise * ((self.settings.noise * self._scale) ** 2 / self._noise)
+        covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
+        index = np.arange(noise.shape[-1])
+        covariance[:, index, index] += noise
+        root = np.linalg.cholesky(covariance)
+        white = np.linalg.solve(root, innovation[..., None])[..., 0]
+        hidden = -0.5 * np.sum(white * white, axis=-1) - np.sum(np.log(root[:, index, index]), axis=-1)
+        nothing = -0.5 * np.sum(mismatch * mismatch / plain + np.log(plain), axis=-1)
+        overlap = self.settings.stride / self.settings.window
+        self._evidence = np.clip(0.98 * self._evidence + overlap * (hidden - nothing), -8.0, 8.0)
+
+    def _learn_noise(self, residual: Array, variance: Array) -> None:
+        s = self.settings
+        rate = s.stride * self.timestep / s.noise_memory
+        self._noise += rate * (residual * residual + variance - self._noise)
+        np.maximum(self._noise, (s.noise_floor * self._scale) ** 2, out=self._noise)
+
+    def _learn_disturbance(self, residual: Array) -> None:
+        s = self.settings
+        step = s.stride * self.timestep
+        apart = -(-(s.window - 1) // s.stride)  # updates between windows that share no sample
+        keep = np.exp(-step / s.disturbance_time)
+        rate = step / s.disturbance_memory
+        if len(self._residuals) == apart:
+            earlier = self._residuals.pop(0)
+            self._persistent += rate * (residual * earlier / keep**apart - self._persistent)
+        self._residuals.append(residual)
+        self._total += rate * (residual * residual - self._total)
+        variance = np.clip(self._persistent, 0.0, self._total)
+        white = np.maximum(self._total - variance, (0.3 * s.noise_floor * self._scale) ** 2)
+        predicted = keep * keep * self._doubt + (1.0 - keep * keep) * variance
+        gain = predicted / (predicted + white)
+        self._disturbance = keep * self._disturbance
+        self._disturbance += gain * (residual - self._disturbance)
+        self._doubt = (1.0 - gain) * predicted
+
+    def _refresh(self) -> None:
+        """What `correct` needs of the estimate."""
+        joint, inertial = self.model.unknowns(self._filter.mean)
+        self._joint = joint
+        links = inertial.reshape(self.trials, -1, 10)
+        self._inertial = nearest_feasible(links).reshape(self.trials, -1)
+        self._trust = (1.0 / (1.0 + np.exp(-self._evidence)))[:, None]
+
+    def _inverse(self, q: Array, qd: Array, qdd: Array, nominal_torque: Array) -> Array:
+        model, joint = self.model, self._joint
+        torque = np.matmul(model.body.regressor(q, qd, qdd), self._inertial[..., None])[..., 0]
+        end = qd + self.timestep * qdd  # friction is paid for at the end of the tick
+        zero = np.zeros_like(qd)
+        features = model.joint_features(end, qdd, zero, zero)
+        torque += np.einsum("tjf,tjf->tj", features, joint) + self._disturbance
+        dead = np.where(torque > 0.0, joint[..., 11], joint[..., 12])
+        gain = 1.0 + np.where(torque > 0.0, joint[..., 13], joint[..., 14])
+        return (torque + dead * self.model.sign(torque)) / gain

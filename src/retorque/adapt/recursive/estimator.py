@@ -1,0 +1,90 @@
+"""A square-root Kalman filter over whitened unknowns, batched over trials, with directional forgetting.
+
+The covariance is S Sᵀ and only S is kept, so it is positive semi-definite whatever rounding does. A measurement of m
+numbers takes Andrews' form of Potter's update: with F = SᵀHᵀ, C = FᵀF + R = U Uᵀ and R = V Vᵀ,
+
+    S⁺ = S (1 - F U⁻ᵀ (U + V)⁻¹ Fᵀ).
+
+Forgetting widens S only along F, the directions that the measurement is about to inform, and never beyond the prior: what
+the motion does not excite neither wanders nor is lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class SquareRootFilter:
+    """`trials` filters of `size` unknowns that start at z ~ N(0, 1)."""
+
+    def __init__(self, trials: int, size: int, forgetting: float):
+        self.trials, self.size = trials, size
+        self.forgetting = forgetting
+        self.mean = np.zeros((trials, size))
+        self.root = np.empty((trials, size, size))
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the prior."""
+        self.mean[:] = 0.0
+        self.root[:] = np.eye(self.size)
+
+    def predict(self, rows: Array) -> tuple[Array, Array]:
+        """Expected measurement H z (trials, m), and F = SᵀHᵀ (trials, size, m), whose FᵀF is its covariance."""
+        expected = np.matmul(rows, self.mean[..., None])[..., 0]
+        return expected, np.matmul(np.swapaxes(self.root, -1, -2), np.swapaxes(rows, -1, -2))
+
+    def update(self, innovation: Array, rows: Array, spread: Array, noise: Array) -> None:
+        """Take in a measurement.
+
+        Args:
+            innovation: measured minus expected (trials, m).
+            rows: H (trials, m, size); a row of zeros is a measurement that is left out.
+            spread: F of `predict` (trials, size, m).
+            noise: variance of each measurement (trials, m).
+        """
+        if self.forgetting < 1.0:
+            spread = self._forget(rows, spread)
+        turned = np.swapaxes(spread, -1, -2)
+        covariance = np.matmul(turned, spread)
+        index = np.arange(noise.shape[-1])
+        covariance[:, index, index] += noise
+        upper = np.linalg.cholesky(covariance)
+        deviation = upper.copy()
+        deviation[:, index, index] += np.sqrt(noise)
+        # K = S F C⁻¹ and S⁺ = S - (S F) U⁻ᵀ (U + V)⁻¹ Fᵀ share the product S F.
+        reach = np.matmul(self.root, spread)
+        inverse = np.linalg.inv(upper)
+        gain = np.matmul(np.matmul(reach, np.swapaxes(inverse, -1, -2)), np.matmul(inverse, innovation[..., None]))
+        self.mean += gain[..., 0]
+        middle = np.matmul(np.swapaxes(inverse, -1, -2), np.linalg.inv(deviation))
+        self.root -= np.matmul(np.matmul(reach, middle), turned)
+
+    def widen(self, directions: Array, amount: Array) -> None:
+        """Add process noise: covariance += G diag(amount²) Gᵀ, where the trial's amount is not zero.
+
+        Args:
+            directions: G (size, g), orthonormal columns.
+            amount: standard deviation to add (trials,).
+        """
+        for trial in np.flatnonzero(amount > 0.0):
+            stacked = np.concatenate([self.root[trial], amount[trial] * directions], axis=1)
+            self.root[trial] = np.linalg.qr(stacked.T, mode="r").T
+
+    def _forget(self, rows: Array, spread: Array) -> Array:
+        """Widen S along F; returns the new F."""
+        now = np.sum(spread * spread, axis=1)  # (trials, m) variance of each row
+        prior = np.sum(rows * rows, axis=2)
+        room = np.clip(1.0 - now / np.maximum(prior, 1e-12), 0.0, 1.0)
+        grow = (1.0 / np.sqrt(self.forgetting) - 1.0) * room  # (trials, m)
+        size = np.sqrt(np.maximum(now, 1e-18))
+        unit = spread / size[:, None, :]
+        # Rows are nearly orthogonal in practice; a Gram inverse makes the sum a projection all the same.
+        gram = np.matmul(np.swapaxes(unit, -1, -2), unit)
+        index = np.arange(gram.shape[-1])
+        gram[:, index, index] += 1e-6
+        push = np.matmul(unit, np.linalg.inv(gram) * np.sqrt(grow[:, :, None] * grow[:, None, :]))
+        self.root += np.matmul(np.matmul(self.root, push), np.swapaxes(unit, -1, -2))
+        return spread + np.matmul(unit, np.matmul(np.swapaxes(push, -1, -2), spread))

@@ -1,0 +1,51 @@
+"""The last few samples of a robot, and the averaged equation of motion they give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.physics.state import State
+
+Array = np.ndarray
+
+
+class Window:
+    """A ring of `length` samples of position, velocity and torque, (length, trials, n).
+
+    The least-squares slope of the velocity is a weighted mean of the accelerations between samples, with weights on a
+    parabola. Torques and features are averaged with the same weights, so that one exact equation comes out.
+    """
+
+    def __init__(self, length: int, trials: int, n: int, timestep: float):
+        self.length, self.timestep = length, timestep
+        self.position = np.zeros((length, trials, n))
+        self.velocity = np.zeros((length, trials, n))
+        self.torque = np.zeros((length, trials, n))
+        self.valid = np.zeros((length, trials), dtype=bool)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every sample."""
+        self.count = 0
+        self._next = 0
+
+    def push(self, state: State, valid: Array) -> None:
+        """Add a sample; `valid` (trials,) says whose report can be used."""
+        k = self._next
+        self.position[k] = state.position
+        self.velocity[k] = state.velocity
+        self.torque[k] = state.torque
+        self.valid[k] = valid
+        self._next = (k + 1) % self.length
+        self.count = min(self.count + 1, self.length)
+
+    def last(self, count: int) -> Array:
+        """Ring indices of the last `count` samples, oldest first."""
+        return (self._next - count + np.arange(count)) % self.length
+
+
+def slope_weights(count: int, timestep: float) -> tuple[Array, Array]:
+    """For `count` samples: weights (count,) of the slope [1/s], and of the count - 1 intervals' mean (they sum to 1)."""
+    at = (np.arange(count) - 0.5 * (count - 1)) * timestep
+    slope = at / np.sum(at * at)
+    return slope, -np.cumsum(slope)[:-1] * timestep

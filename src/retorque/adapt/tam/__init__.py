@@ -1,0 +1,1 @@
+"""The Torque Adaptation Module: data, network, training, weights and a runtime without PyTorch."""

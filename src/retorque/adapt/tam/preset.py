@@ -1,0 +1,114 @@
+"""Sizes of the network, by name: what two cores can train, and what the paper trained."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from retorque.errors import RetorqueError, unknown
+
+FORMAT = 1
+"""Version of shards, checkpoints and weights; another one is refused."""
+MAX_JOINTS = 8
+"""Rows of the joint-id table."""
+RATE = 1000.0
+"""Control rate that histories are recorded at [Hz]."""
+
+Variant = Literal["tam", "tam-no-residual", "short-window", "physpred", "privileged"]
+VARIANTS: tuple[str, ...] = ("tam", "tam-no-residual", "short-window", "physpred", "privileged")
+"""What is trained: the whole module, or one of the paper's ablations and baselines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Everything that fixes the shape of the weights and of their inputs."""
+
+    name: str = "small"
+    """How it is called on the command line."""
+    variant: str = "tam"
+    """One of `VARIANTS`."""
+    average: int = 10
+    """Samples averaged into one row of history."""
+    patch: int = 400
+    """Samples in a patch."""
+    stride: int = 200
+    """Samples from one patch to the next: one column of tokens each."""
+    half_window: int = 25
+    """Samples on each side of the derivative fit (B.3)."""
+    slow: int = 5
+    """Rows averaged into one row of the slowly changing features; 0: the paper's four features only."""
+    columns: int = 60
+    """Longest history, in columns (12 s)."""
+    width: int = 96
+    """Width of a token."""
+    layers: int = 3
+    """Transformer layers."""
+    heads: int = 6
+    """Attention heads."""
+    expand: int = 2
+    """Width of the layers' perceptrons, in token widths."""
+    factorised: bool = True
+    """Attend over time, then over joints; otherwise over all tokens of the past at once."""
+    latent: int = 64
+    """Numbers in each joint's latent."""
+    window: int = 8
+    """Ticks the adaptor sees (L)."""
+    hidden: int = 64
+    """Width of the adaptor."""
+    depth: int = 3
+    """Adaptive layers of the adaptor."""
+    embed: int = 32
+    """Width of each of the adaptor's window embeddings."""
+
+    @property
+    def patch_rows(self) -> int:
+        """Rows in a patch."""
+        return self.patch // self.average
+
+    @property
+    def stride_rows(self) -> int:
+        """Rows from one patch to the next."""
+        return self.stride // self.average
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Preset:
+        """The preset that a header describes."""
+        names = {f.name for f in fields(cls)}
+        if not isinstance(content, dict) or set(content) != names:
+            raise RetorqueError("the header's preset does not have the fields of this version; train the weights again")
+        return cls(**content)
+
+    def header(self) -> dict[str, Any]:
+        """What `of` reads."""
+        return asdict(self)
+
+
+PRESETS: dict[str, Preset] = {
+    "tiny": Preset(name="tiny", width=32, layers=1, heads=2, latent=16, hidden=32, depth=1, embed=16),
+    "small": Preset(),
+    "paper": Preset(
+        name="paper",
+        average=1,
+        half_window=50,
+        slow=0,
+        width=256,
+        layers=5,
+        heads=8,
+        expand=4,
+        factorised=False,
+        latent=64,
+        hidden=64,
+        depth=3,
+        embed=32,
+    ),
+}
+"""The presets on board; `tiny` is for tests."""
+
+
+def preset(name: str, variant: str = "tam") -> Preset:
+    """The preset of that name, as one of the variants."""
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    if variant not in VARIANTS:
+        raise unknown("variant", variant, VARIANTS)
+    return Preset(**{**asdict(PRESETS[name]), "variant": variant})

@@ -62,41 +62,61 @@ class SemidefiniteProgram:
 def project(belief: Posterior, layout: Layout, margin: float = 1e-3) -> tuple[Array, str]:
     """The point of highest posterior density that is physically consistent, and the solver's status.
 
-    With z = root (x - mean) the objective is |z|², so the program is well scaled however unevenly the log excites the
-    parameters. A link's inequality is taken relative to the card's link, L⁻¹ P L⁻ᵀ ≥ margin, for the same reason.
-
     Args:
         belief: the unconstrained posterior.
         layout: what the parameters mean.
-        margin: smallest relative pseudo-inertia.
+        margin: each link's pseudo-inertia stays above this part of the card's.
+    """
+    links = [
+        Body(start=10 * index, reference=reference, margin=margin)
+        for index, reference in enumerate(reference_pseudo_inertia(layout.robot))
+    ]
+    return nearest(belief, np.flatnonzero(layout.nonnegative), links)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """Ten parameters in a row that must be those of a body that can exist."""
+
+    start: int
+    """Index of the first of the ten."""
+    reference: Array
+    """(4, 4) a pseudo-inertia of the right size, in which the inequality is measured."""
+    margin: float
+
+
+def nearest(belief: Posterior, nonnegative: Array, bodies: list[Body]) -> tuple[Array, str]:
+    """Minimise |root (x - mean)|² over vectors whose bodies can exist and whose bounded entries are not negative.
+
+    With z = root (x - mean) the objective is |z|², so the program is well scaled however unevenly the log excites the
+    parameters. A body's inequality is taken relative to its reference, L⁻¹ P L⁻ᵀ ≥ margin, for the same reason.
     """
     try:
         import clarabel
     except ModuleNotFoundError as error:
-        raise RetorqueError("method 'sdp' needs clarabel; run: pip install 'retorque[identify]'") from error
-    back = solve_triangular(belief.root, np.eye(layout.size))  # x = mean + back z
-    bounded = np.flatnonzero(layout.nonnegative)
-    unit = np.maximum(np.linalg.norm(back[bounded], axis=1), 1e-300)
-    rows = [-back[bounded] / unit[:, None]]
-    right = [belief.mean[bounded] / unit]
+        raise RetorqueError("this needs clarabel; run: pip install 'retorque[identify]'") from error
+    size = len(belief.mean)
+    back = solve_triangular(belief.root, np.eye(size))  # x = mean + back z
+    unit = np.maximum(np.linalg.norm(back[nonnegative], axis=1), 1e-300)
+    rows = [-back[nonnegative] / unit[:, None]]
+    right = [belief.mean[nonnegative] / unit]
     basis = pseudo_inertia(np.eye(10))  # (10, 4, 4)
-    for index, reference in enumerate(reference_pseudo_inertia(layout.robot)):
-        whitener = np.linalg.inv(np.linalg.cholesky(reference))
+    for body in bodies:
+        whitener = np.linalg.inv(np.linalg.cholesky(body.reference))
         white = np.einsum("ij,ajk,lk->ail", whitener, basis, whitener)  # (10, 4, 4)
         vectors = (white[:, _ROW, _COLUMN] * _TWICE).T  # (10 entries, 10 parameters)
-        span = slice(10 * index, 10 * index + 10)
+        span = slice(body.start, body.start + 10)
         rows.append(-vectors @ back[span])
-        right.append(vectors @ belief.mean[span] - margin * np.where(_ROW == _COLUMN, 1.0, 0.0))
-    cones = [clarabel.NonnegativeConeT(len(bounded)), *[clarabel.PSDTriangleConeT(4)] * layout.links]
+        right.append(vectors @ belief.mean[span] - body.margin * np.where(_ROW == _COLUMN, 1.0, 0.0))
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
     solver = clarabel.DefaultSolver(
-        sparse.identity(layout.size, format="csc"),
-        np.zeros(layout.size),
+        sparse.identity(size, format="csc"),
+        np.zeros(size),
         sparse.csc_matrix(np.concatenate(rows)),
         np.concatenate(right),
-        cones,
+        [clarabel.NonnegativeConeT(len(nonnegative)), *[clarabel.PSDTriangleConeT(4)] * len(bodies)],
         settings,
     )
     solution = solver.solve()
@@ -106,5 +126,5 @@ def project(belief: Posterior, layout: Layout, margin: float = 1e-3) -> tuple[Ar
             f"the physically consistent program did not solve ({status}); check units, drive gains and joint order"
         )
     vector = belief.mean + back @ np.array(solution.x)
-    vector[bounded] = np.maximum(vector[bounded], 0.0)
+    vector[nonnegative] = np.maximum(vector[nonnegative], 0.0)
     return vector, status

@@ -91,9 +91,11 @@ class Recursive(Adapter):
         torque, prior, rows, ideal = self._equation(count)
         expected, spread = self._filter.predict(rows)
         innovation = torque - prior - expected
-        noise = self._noise * (s.window / count) ** 3
+        # Windows share samples, and short ones are noisier.
+        noise = self._noise * (0.7 * s.window / s.stride) * (s.window / count) ** 3
         self._weigh(torque - ideal, innovation, spread, noise)
         self._filter.update(innovation, rows, spread, noise)
+        self._constrain()
         expected, spread = self._filter.predict(rows)
         residual = torque - prior - expected
         self._learn_noise(residual, np.sum(spread * spread, axis=1))
@@ -128,7 +130,8 @@ class Recursive(Adapter):
             offset = (0.5 * (low + high) - 0.5 * (count - 1)) * self.timestep
             features += weight * model.joint_features(middle + offset * acceleration, acceleration, sign, torque)
         regressor = model.body.regressor(position, middle, acceleration)
-        prior, rows = model.rows(regressor, features)
+        rate = np.tensordot(slope_weights(count - 1, self.timestep)[0], torques, 1)
+        prior, rows = model.rows(regressor, features, rate)
         ideal = regressor @ model.ideal_inertial + self.robot.armature * acceleration
         return torque, prior, rows, ideal
 
@@ -146,8 +149,24 @@ class Recursive(Adapter):
         white = np.linalg.solve(root, innovation[..., None])[..., 0]
         hidden = -0.5 * np.sum(white * white, axis=-1) - np.sum(np.log(root[:, index, index]), axis=-1)
         nothing = -0.5 * np.sum(mismatch * mismatch / plain + np.log(plain), axis=-1)
-        overlap = self.settings.stride / self.settings.window
-        self._evidence = np.clip(0.98 * self._evidence + overlap * (hidden - nothing), -8.0, 8.0)
+        self._evidence = np.clip(0.98 * self._evidence + hidden - nothing, -8.0, 8.0)
+
+    def _constrain(self) -> None:
+        """Move the joint unknown that is farthest out of its bounds back onto them, in each trial that has one."""
+        model = self.model
+        joint, _ = model.unknowns(self._filter.mean)
+        beyond = np.maximum(model.low - joint, 0.0) - np.maximum(joint - model.high, 0.0)
+        size = np.linalg.norm(model.joint_root, axis=-1)  # (n, F) prior standard deviation
+        relative = (np.abs(beyond) / np.maximum(size, 1e-12)).reshape(self.trials, -1)
+        worst = np.argmax(relative, axis=1)
+        trials = np.flatnonzero(relative[np.arange(self.trials), worst] > 1e-3)
+        if len(trials) == 0:
+            return
+        j, f = np.divmod(worst[trials], PER_JOINT)
+        rows = np.zeros((len(trials), model.size))
+        columns = j[:, None] * PER_JOINT + np.arange(PER_JOINT)
+        np.put_along_axis(rows, columns, model.joint_root[j, f], axis=1)
+        self._filter.project(trials, rows, beyond[trials, j, f])
 
     def _learn_noise(self, residual: Array, variance: Array) -> None:
         s = self.settings

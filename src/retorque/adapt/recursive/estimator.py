@@ -62,6 +62,19 @@ class SquareRootFilter:
         middle = np.matmul(np.swapaxes(inverse, -1, -2), np.linalg.inv(deviation))
         self.root -= np.matmul(np.matmul(reach, middle), turned)
 
+    def project(self, trials: Array, rows: Array, change: Array) -> None:
+        """Move some trials' means onto a constraint, the likeliest way: z += P cᵀ (c P cᵀ)⁻¹ change.
+
+        Args:
+            trials: which ones (k,).
+            rows: c (k, size).
+            change: how much c z must change (k,).
+        """
+        root = self.root[trials]
+        spread = np.matmul(np.swapaxes(root, -1, -2), rows[..., None])
+        step = np.matmul(root, spread)[..., 0] / np.maximum(np.sum(spread[..., 0] ** 2, axis=-1), 1e-12)[:, None]
+        self.mean[trials] += step * change[:, None]
+
     def widen(self, directions: Array, amount: Array) -> None:
         """Add process noise: covariance += G diag(amount²) Gᵀ, where the trial's amount is not zero.
 

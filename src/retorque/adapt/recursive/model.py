@@ -41,6 +41,8 @@ NAMES = (
 PER_JOINT = len(NAMES)
 SIGN_WIDTH = 0.01
 """Velocity over which the direction-dependent bias switches [rad/s]."""
+DELAY = 2.5e-3
+"""Standard deviation of the time between reports of torque and of motion [s]."""
 TORQUE_WIDTH = 0.05
 """Torque over which the dead zone switches, as a share of the profile's widest dead zone."""
 
@@ -61,7 +63,8 @@ class LinearModel:
         self.inertial_mean = mean.reshape(-1)  # (10 L,)
         self.inertial_root = self._relevant(_block_diagonal(root), relevance)  # (10 L, k)
         self.directions = self.inertial_root.shape[1]
-        self.size = self.n * PER_JOINT + self.directions
+        self.size = self.n * PER_JOINT + self.directions + 1
+        self.low, self.high = self._bounds()  # (n, F) what each joint unknown can be
         self.ideal_inertial = robot_inertia(robot).reshape(-1)
 
     def joint_features(self, velocity: Array, acceleration: Array, torque_sign: Array, torque: Array) -> Array:
@@ -95,12 +98,14 @@ class LinearModel:
         """Smoothed sign of a command, (..., n)."""
         return np.clip(torque / self.torque_width, -1.0, 1.0)
 
-    def rows(self, regressor: Array, features: Array) -> tuple[Array, Array]:
+    def rows(self, regressor: Array, features: Array, torque_rate: Array) -> tuple[Array, Array]:
         """Prior torque and measurement rows in whitened coordinates.
 
         Args:
             regressor: Y, (..., n, 10 L).
             features: (..., n, F).
+            torque_rate: how fast the reported torque changes (..., n) [N·m/s]; times the unknown time between the reports
+                of torque and of motion, it is the error of a late report.
 
         Returns:
             The prior mean's torque (..., n) and the rows (..., n, size).
@@ -110,7 +115,8 @@ class LinearModel:
         own = np.einsum("...jf,jfg->...jg", features, self.joint_root)
         for j in range(self.n):
             out[..., j, j * PER_JOINT : (j + 1) * PER_JOINT] = own[..., j, :]
-        out[..., self.n * PER_JOINT :] = regressor @ self.inertial_root
+        out[..., self.n * PER_JOINT : -1] = regressor @ self.inertial_root
+        out[..., -1] = -DELAY * torque_rate
         prior = regressor @ self.inertial_mean + np.einsum("...jf,jf->...j", features, self.joint_mean)
         return prior, out
 
@@ -119,7 +125,7 @@ class LinearModel:
         split = self.n * PER_JOINT
         own = z[..., :split].reshape(*z.shape[:-1], self.n, PER_JOINT)
         joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
-        return joint, self.inertial_mean + z[..., split:] @ self.inertial_root.T
+        return joint, self.inertial_mean + z[..., split:-1] @ self.inertial_root.T
 
     def _joint_unknowns(self, p: Parameters) -> Array:
         """The joint unknowns that come nearest to hidden parameters, (..., n, F)."""
@@ -131,6 +137,19 @@ class LinearModel:
         out[..., 11:13] = (1.0 - DEAD_ZONE_SLOPE) * p.dead_zone
         out[..., 13:15] = p.torque_scale - 1.0
         return out
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
+        p, n = self.profile, self.n
+        low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
+        low[:, 0], high[:, 0] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        low[:, 1:3], high[:, 1:3] = 0.0, 1.25 * p.viscous_max[:, None]
+        high[:, 9:11] = 1.5 * p.bias_max[:, None]
+        low[:, 9:11] = -high[:, 9:11]
+        low[:, 11:13], high[:, 11:13] = 0.0, 1.25 * p.dead_zone_max[:, None]
+        spread = 2.0 * np.abs(np.array(p.torque_scale) - 1.0).max()
+        low[:, 13:15], high[:, 13:15] = -spread, spread
+        return low, high
 
     def _friction_weights(self, p: Parameters) -> tuple[Array, Array]:
         grid = 2.0 * np.linspace(0.0, 1.0, 60)[1:] ** 2.5  # dense where the sigmoid bends [rad/s]

@@ -1,0 +1,101 @@
+"""Retorque makes a robot behave like its model.
+
+The names below are the public interface; each is imported from its room when it is first used, so that a script pays
+only for what it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Adapter": "retorque.adapt.adapter",
+    "DirectTorque": "retorque.control.direct_torque",
+    "Frame": "retorque.robots.robot",
+    "Joint": "retorque.robots.robot",
+    "JointImpedance": "retorque.control.joint_impedance",
+    "JointWaypoints": "retorque.control.joint_waypoints",
+    "Link": "retorque.robots.robot",
+    "OperationalSpace": "retorque.control.operational_space",
+    "Parameters": "retorque.physics.parameters",
+    "PoseWaypoints": "retorque.control.pose_waypoints",
+    "Profile": "retorque.robots.profile",
+    "Pulses": "retorque.physics.external",
+    "RetorqueError": "retorque.errors",
+    "RigidBody": "retorque.physics.rigid_body",
+    "Robot": "retorque.robots.robot",
+    "Segment": "retorque.runtime.loop",
+    "SensorSettings": "retorque.physics.sensors",
+    "State": "retorque.physics.state",
+    "Target": "retorque.physics.target",
+    "WindowedSines": "retorque.control.windowed_sines",
+    "make_adapter": "retorque.adapt:make",
+    "profile_of": "retorque.physics.profile",
+    "run": "retorque.runtime.loop",
+}
+"""Where each public name lives; after a colon, what it is called there."""
+
+if TYPE_CHECKING:
+    from retorque.adapt import make as make_adapter
+    from retorque.adapt.adapter import Adapter
+    from retorque.control.direct_torque import DirectTorque
+    from retorque.control.joint_impedance import JointImpedance
+    from retorque.control.joint_waypoints import JointWaypoints
+    from retorque.control.operational_space import OperationalSpace
+    from retorque.control.pose_waypoints import PoseWaypoints
+    from retorque.control.windowed_sines import WindowedSines
+    from retorque.errors import RetorqueError
+    from retorque.physics.external import Pulses
+    from retorque.physics.parameters import Parameters
+    from retorque.physics.profile import profile_of
+    from retorque.physics.rigid_body import RigidBody
+    from retorque.physics.sensors import SensorSettings
+    from retorque.physics.state import State
+    from retorque.physics.target import Target
+    from retorque.robots.profile import Profile
+    from retorque.robots.robot import Frame, Joint, Link, Robot
+    from retorque.runtime.loop import Segment, run
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'retorque' has no attribute '{name}'; it has: {', '.join(__all__)}")
+    module, _, called = _HOME[name].partition(":")
+    value = getattr(import_module(module), called or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+__all__ = [
+    "Adapter",
+    "DirectTorque",
+    "Frame",
+    "Joint",
+    "JointImpedance",
+    "JointWaypoints",
+    "Link",
+    "OperationalSpace",
+    "Parameters",
+    "PoseWaypoints",
+    "Profile",
+    "Pulses",
+    "RetorqueError",
+    "RigidBody",
+    "Robot",
+    "Segment",
+    "SensorSettings",
+    "State",
+    "Target",
+    "WindowedSines",
+    "__version__",
+    "make_adapter",
+    "profile_of",
+    "run",
+]

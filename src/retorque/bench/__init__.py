@@ -1,0 +1,1 @@
+"""One file for each published table: it runs it and prints ours beside theirs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from typing import Any
@@ -63,3 +64,4 @@ def run_jobs(
 def _start(counter: Any) -> None:
     global _done
     _done = counter
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process hears the interrupt and ends the others

@@ -33,7 +33,14 @@ class WindowedSines(Reference):
 
     @classmethod
     def sample(
-        cls, home: Array, amplitude: Array, trials: int, duration: float, seed: int, *, cycles: tuple[float, float] = (3, 7)
+        cls,
+        home: Array,
+        amplitude: Array,
+        trials: int,
+        duration: float,
+        seed: int,
+        *,
+        cycles: tuple[float, float] = (3, 7),
     ) -> WindowedSines:
         """Base amplitudes (n,) times U[0.75, 1.25], random sign, cycles and phase."""
         rng = np.random.default_rng(seed)

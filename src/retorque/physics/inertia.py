@@ -1,7 +1,7 @@
 """Inertial parameters of links as vectors of ten, as mass/centre/inertia, and as pseudo-inertia matrices.
 
-The ten are Pinocchio's: m, m·c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz, with the inertia about the link's origin. The torque of
-a tree is linear in them.
+The ten are Pinocchio's: m, m·c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz, with the inertia about the link's origin. The torque
+of a tree is linear in them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def from_pseudo_inertia(matrix: Array) -> Array:
 
 
 def nearest_feasible(vector: Array, floor: float = 1e-6) -> Array:
-    """The parameters with every pseudo-inertia eigenvalue lifted to at least `floor` (already feasible ones unchanged)."""
+    """The parameters with every pseudo-inertia eigenvalue lifted to at least `floor`; feasible ones unchanged."""
     values, vectors = np.linalg.eigh(pseudo_inertia(vector))
     bad = values[..., 0] < floor
     if not np.any(bad):

@@ -115,9 +115,7 @@ class RigidBody:
         """Linear then angular velocity of a frame, in world axes, per joint velocity, (..., 6, nv)."""
         frame_id = self._frame_id(frame)
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        return self._map(
-            lambda a: pin.computeFrameJacobian(self.model, self.data, a, frame_id, world), (6, self.nv), q
-        )
+        return self._map(lambda a: pin.computeFrameJacobian(self.model, self.data, a, frame_id, world), (6, self.nv), q)
 
     def jacobian_bias(self, frame: Frame, q: Array, qd: Array) -> Array:
         """The frame's acceleration at zero joint acceleration, J̇ q̇, in world axes, (..., 6)."""

@@ -49,7 +49,7 @@ class TrackingTask:
     def __init__(self, robot: Robot, settings: TrackingSettings):
         if settings.trials < 1:
             raise RetorqueError(f"a bench needs at least 1 trial, not {settings.trials}")
-        self.robot, self.settings = robot, settings
+        self.robot, self.settings = fixed_base(robot), settings
         self.profile = profile_of(robot)
         seeds = np.random.SeedSequence([settings.seed, 1]).generate_state(5)
         trials = settings.trials
@@ -118,6 +118,13 @@ class TrackingTask:
 
     def _start(self) -> Array:
         return self.reference.at(0.0).position
+
+
+def fixed_base(robot: Robot) -> Robot:
+    """The robot, if it stands on the ground; one with a free base falls over here and is refused."""
+    if robot.floating:
+        raise RetorqueError(f"robot '{robot.name}' has a free base; this needs an arm or a hand on a fixed one")
+    return robot
 
 
 def gains(robot: Robot, profile: Profile) -> tuple[Array, Array]:

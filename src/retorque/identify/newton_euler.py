@@ -19,6 +19,12 @@ class NewtonEuler(torch.nn.Module):
     needs no gradient, so only the sweep from the tips to the base is recorded.
     """
 
+    rotation: Tensor
+    position: Tensor
+    axis: Tensor
+    cross: Tensor
+    gravity: Tensor
+
     def __init__(self, robot: Robot, dtype: torch.dtype = torch.float64):
         super().__init__()
         moving = robot.moving_links

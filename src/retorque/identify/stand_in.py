@@ -19,23 +19,23 @@ Array = np.ndarray
 class StandInSettings:
     """What the stand-in hides. Per-joint values are multiples of the joint's `strength`."""
 
-    strength: tuple[float, ...] = (1.6, 1.6, 1.3, 1.3, 0.7, 0.55, 0.4)
+    strength: tuple[float, ...] = (1.2, 1.2, 1.0, 1.0, 0.5, 0.4, 0.25)
     """Coulomb friction of each joint from the base outwards [N·m]; the last value serves any further joint."""
-    static: float = 1.6
+    static: float = 1.8
     """Static over Coulomb friction."""
-    stribeck_velocity: float = 0.05
+    stribeck_velocity: float = 0.1
     """Velocity over which friction falls from static to Coulomb [rad/s]."""
-    bristle_stiffness: float = 1500.0
+    bristle_stiffness: float = 1600.0
     """LuGre stiffness sigma0 over Coulomb friction [1/rad]."""
     bristle_damping: float = 1.0
     """LuGre damping sigma1 over Coulomb friction [s/rad]."""
-    viscous: float = 0.6
+    viscous: float = 0.9
     """Viscous friction over Coulomb friction [s/rad]."""
-    spring: float = 4000.0
+    spring: float = 5000.0
     """Joint stiffness over Coulomb friction [1/rad]."""
-    spring_damping: float = 4.0
+    spring_damping: float = 5.0
     """Joint damping over Coulomb friction [s/rad]."""
-    ripple: float = 0.12
+    ripple: float = 0.2
     """Amplitude of the torque ripple over Coulomb friction."""
     ripple_order: float = 12.0
     """Periods of the ripple a turn of the joint."""
@@ -137,6 +137,14 @@ class StandIn:
         self._position[:] = motion.angle - self._batch.bind("qfrc_bias") / self.joints.spring
         self.command = np.zeros(shape)
         return self.read()
+
+    def hold(self, which: Array, position: Array) -> None:
+        """Put the copies of a mask (trials,) to rest at a position (trials, n): a brake for those that ran away."""
+        motion = self._motion
+        for array, value in ((motion.angle, position), (self._position, position)):
+            array[which] = value[which]
+        for array in (motion.velocity, motion.bristle, self._velocity):
+            array[which] = 0.0
 
     def read(self) -> State:
         """What the encoders say now; once a tick."""

@@ -1,0 +1,200 @@
+"""Hybrid inverse dynamics in PyTorch: a rigid body, Sign friction and a residual network, alone or together."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from retorque.errors import RetorqueError
+from retorque.identify.friction import limited_sign
+from retorque.identify.newton_euler import NewtonEuler
+from retorque.identify.virtual import barycentric, barycentric_virtual
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+Tensor = torch.Tensor
+Residual = Literal["lstm", "mlp", "none"]
+
+SIGN_LIMIT = 0.02
+"""Velocity below which the Sign friction is linear (equation 13) [rad/s]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Which parts a model has and how large they are; the defaults are the paper's Table IV."""
+
+    rigid: bool = True
+    """A rigid body with Sign friction; without it the network is a black box."""
+    residual: Residual = "lstm"
+    """The network: with memory, without, or none."""
+    linear: int = 100
+    """Width of the layer before the LSTM."""
+    hidden: int = 50
+    """Memory cells of the LSTM."""
+    width: int = 200
+    """Width of the two layers of the MLP."""
+
+    def __post_init__(self) -> None:
+        if not self.rigid and self.residual == "none":
+            raise RetorqueError("a model needs a rigid body or a network; this one has neither")
+
+    def as_dict(self) -> dict[str, int | bool | str]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What the networks see and say in units of the training data."""
+
+    mean: Array
+    """(3n,) of position, velocity, acceleration."""
+    deviation: Array
+    """(3n,)"""
+    torque_range: Array
+    """(n,) largest minus smallest torque [N·m]: the unit of the loss."""
+
+
+class RigidSign(torch.nn.Module):
+    """Rigid body with rotors and Sign friction, in unbounded parameters: physically consistent whatever they are."""
+
+    def __init__(self, robot: Robot, inertial: Array, armature: Array, coulomb: Array):
+        super().__init__()
+        self.tree = NewtonEuler(robot, torch.float32)
+        self.virtual = torch.nn.Parameter(torch.tensor(barycentric_virtual(inertial), dtype=torch.float32))
+        self.rotor_root = torch.nn.Parameter(torch.tensor(np.sqrt(np.maximum(armature, 1e-6)), dtype=torch.float32))
+        self.coulomb = torch.nn.Parameter(torch.tensor(coulomb, dtype=torch.float32))
+
+    def forward(self, q: Tensor, qd: Tensor, qdd: Tensor) -> tuple[Tensor, Tensor]:
+        """Torque of the rigid body and of friction, (..., n) each [N·m]."""
+        body = self.tree(barycentric(self.virtual), q, qd, qdd) + torch.square(self.rotor_root) * qdd
+        return body, self.coulomb * limited_sign(qd, SIGN_LIMIT)
+
+    def read(self) -> tuple[Array, Array, Array]:
+        """Ten parameters a link (n, 10), armature (n,) and Coulomb friction (n,), in double precision."""
+        inertial = barycentric(self.virtual.detach().double())
+        rotor = torch.square(self.rotor_root.detach().double())
+        return inertial.numpy(), rotor.numpy(), self.coulomb.detach().double().numpy()
+
+
+class LSTMResidual(torch.nn.Module):
+    """Linear layer with PReLU between layer norms, one LSTM, linear output: 33358 weights at the paper's sizes."""
+
+    def __init__(self, inputs: int, outputs: int, shape: Shape):
+        super().__init__()
+        self.inward = torch.nn.Linear(inputs, shape.linear)
+        self.norm_before = torch.nn.LayerNorm(shape.linear)
+        self.bend = torch.nn.PReLU()
+        self.norm_after = torch.nn.LayerNorm(shape.linear)
+        self.memory = torch.nn.LSTM(shape.linear, shape.hidden, batch_first=True)
+        self.outward = torch.nn.Linear(shape.hidden, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, time, inputs) to (batch, time, outputs), the memory starting empty."""
+        x = self.norm_after(self.bend(self.norm_before(self.inward(x))))
+        return self.outward(self.memory(x)[0])
+
+
+class MLPResidual(torch.nn.Module):
+    """Two layers of PReLU and a linear output: 46008 weights at the paper's sizes."""
+
+    def __init__(self, inputs: int, outputs: int, shape: Shape):
+        super().__init__()
+        self.first = torch.nn.Linear(inputs, shape.width)
+        self.second = torch.nn.Linear(shape.width, shape.width)
+        self.bend = torch.nn.PReLU()
+        self.outward = torch.nn.Linear(shape.width, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., inputs) to (..., outputs)."""
+        return self.outward(self.bend(self.second(self.bend(self.first(x)))))
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a rigid part begins, or stays."""
+
+    inertial: Array
+    """(n, 10)"""
+    armature: Array
+    """(n,) [kg·m²]"""
+    coulomb: Array
+    """(n,) [N·m]"""
+
+
+class InverseDynamics(torch.nn.Module):
+    """tau = rigid body + Sign friction + network (equation 11); parts may be missing.
+
+    Args:
+        robot: the tree.
+        shape: the parts and their sizes.
+        scaling: of inputs and torques.
+        start: the rigid part's first parameters; needed when the shape has one.
+        frozen: keep the rigid part as it starts (the second of two steps).
+
+    While training, the network sees the positions of each sequence shifted by `blur` standard deviations: a few paths
+    could otherwise be learnt by heart, and what no rigid body explains depends little on where the arm is.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+    torque_range: Tensor
+
+    def __init__(
+        self, robot: Robot, shape: Shape, scaling: Scaling, start: Start | None = None, *, frozen: bool = False
+    ):
+        super().__init__()
+        self.robot, self.shape = robot, shape
+        self.blur = 0.0
+        self.frozen = frozen or not shape.rigid
+        self.rigid: RigidSign | None = None
+        if shape.rigid:
+            if start is None:
+                raise RetorqueError("a model with a rigid body needs the parameters it starts from")
+            self.rigid = RigidSign(robot, start.inertial, start.armature, start.coulomb)
+            self.rigid.requires_grad_(not frozen)
+        self.network: torch.nn.Module | None = None
+        if shape.residual == "lstm":
+            self.network = LSTMResidual(3 * robot.n, robot.n, shape)
+        elif shape.residual == "mlp":
+            self.network = MLPResidual(3 * robot.n, robot.n, shape)
+        for name, value in dataclasses.asdict(scaling).items():
+            self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
+
+    def forward(self, motion: Tensor) -> Tensor:
+        """Torque (batch, time, n) [N·m] of positions, velocities, accelerations (batch, time, 3n)."""
+        out = self.residual(motion)
+        return out if self.rigid is None else out + self.stateless(motion)
+
+    def stateless(self, motion: Tensor) -> Tensor:
+        """Torque of rigid body and friction, zero where there is none [N·m]."""
+        if self.rigid is None:
+            return torch.zeros(*motion.shape[:-1], self.robot.n)
+        body, friction = self.rigid(*motion.split(self.robot.n, dim=-1))
+        return body + friction
+
+    def residual(self, motion: Tensor) -> Tensor:
+        """Torque of the network, zero where there is none [N·m]."""
+        if self.network is None:
+            return torch.zeros(*motion.shape[:-1], self.robot.n)
+        scaled = (motion - self.mean) / self.deviation
+        if self.training and self.blur > 0.0:
+            n = self.robot.n
+            shift = self.blur * torch.randn(*scaled.shape[:-2], 1, n)
+            scaled = torch.cat([scaled[..., :n] + shift, scaled[..., n:]], dim=-1)
+        return self.torque_range * self.network(scaled)
+
+    def arrays(self) -> dict[str, Array]:
+        """All that streaming needs, by name; see `retorque.identify.streaming`."""
+        names = ("mean", "deviation", "torque_range")
+        out = {name: getattr(self, name).numpy().copy() for name in names}
+        if self.rigid is not None:
+            inertial, armature, coulomb = self.rigid.read()
+            out |= {"rigid.inertial": inertial, "rigid.armature": armature, "rigid.coulomb": coulomb}
+            out["rigid.limit"] = np.array(SIGN_LIMIT)
+        if self.network is not None:
+            out |= {f"network.{key}": value.detach().numpy().copy() for key, value in self.network.state_dict().items()}
+        return out

@@ -14,6 +14,8 @@ from retorque.robots.robot import Robot
 ADAPTERS: dict[str, tuple[str, str]] = {
     "direct": ("retorque.adapt.direct:Direct", "no correction"),
     "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
+    "particle": ("retorque.adapt.particle:Particle", "the TAM paper's particle filter over physical parameters"),
+    "particle-sharp": ("retorque.adapt.particle:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
 }
 """Every adapter on board: where its class is, and what it does."""

@@ -33,12 +33,17 @@ class Adapter(ABC):
         self.trials = trials
         self.timestep = timestep
         self.seed = seed
+        self.health = np.zeros(trials, dtype=np.int64)
+        """(trials,) `Health` codes that the adapter itself sets."""
 
     def reset(self) -> None:
         """Forget everything learnt from the robot."""
 
+    def carry(self) -> None:
+        """Another controller takes over; what was learnt stays."""
+
     def observe(self, state: State) -> None:
-        """Take in what the robot reports at this tick."""
+        """Take in what the robot reports at this tick; a row (n,) that is not finite is no data."""
 
     def learn(self) -> None:
         """Update the estimate from what was observed."""

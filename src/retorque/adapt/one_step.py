@@ -52,8 +52,8 @@ class OneStep:
 
     with D_ξ the slope of viscous and sigmoidal friction (implicit, as in `physics.target`), M_ξ = M₀ + m M_p + armature
     and h_ξ = h₀ + m h_p. What depends on the state comes from Pinocchio once a sample; what depends on the candidate is
-    array arithmetic over (samples, candidates), with the factorisation of M written out joint by joint: the same numbers
-    as 512 x 49 simulated worlds at a fraction of their cost.
+    arithmetic on arrays (samples, candidates), with the factorisation of M written out joint by joint. The numbers are
+    those of 512 x 49 simulated worlds, at a fraction of their cost.
 
     Args:
         robot: the ideal robot.

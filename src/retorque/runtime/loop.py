@@ -92,6 +92,8 @@ def run(
     for segment, count in zip(segments, ticks, strict=True):
         if segment.reset_adapter:
             adapter.reset()
+        elif tick:
+            adapter.carry()
         for local in range(count):
             if events and tick in events:
                 events[tick]()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt import ADAPTERS, make
 from retorque.adapt.direct import Direct
+from retorque.bench.adapters import check_adapters, halves, supervised
 from retorque.bench.pool import report as report_work
 from retorque.bench.pool import run_jobs
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError, unknown
+from retorque.errors import RetorqueError
 from retorque.physics.effects import EFFECTS
 from retorque.robots.robot import Robot
 from retorque.runtime.loop import Segment, Trace
@@ -75,7 +75,7 @@ def run(settings: Settings) -> Report:
     robots = [fixed_base(Robot.load(name)) for name in names]
     effects = tuple(EFFECTS) if settings.unmodelled else ("",)
     worlds = [(robot, effect) for robot in robots for effect in effects]
-    parts = _parts(settings.trials)
+    parts = halves(settings.trials)
     jobs = [
         (name, _world(settings, effect), settings.adapters, rows)
         for name in names
@@ -101,11 +101,9 @@ def run(settings: Settings) -> Report:
 
 def _check(settings: Settings) -> None:
     """Refuse settings that cannot be run before anything is."""
-    if not settings.robots or not settings.adapters:
-        raise RetorqueError("name at least one robot after --robots and one adapter after --adapters")
-    for name in settings.adapters:
-        if name not in ADAPTERS:
-            raise unknown("adapter", name, ADAPTERS)
+    if not settings.robots:
+        raise RetorqueError("name at least one robot after --robots")
+    check_adapters(settings.adapters)
     if settings.trials < 1:
         raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
     if settings.seed < 0 or settings.workers < 0:
@@ -142,7 +140,7 @@ def adapted_motion(task: TrackingTask, adapter: str, progress: Callable[[int], N
     target = task.target(threads=1)
     external = task.external if task.pulses is not None else None
     segment = Segment(task.reference, task.controller())
-    module = make(adapter, task.robot, task.settings.trials, seed=task.noise_seed, truth=lambda: target.parameters)
+    module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
     events = {}
     if task.settings.payload_step:
         events[round(0.5 * task.settings.duration / target.timestep)] = lambda: task.step_payload(target)
@@ -160,14 +158,6 @@ def _world(settings: Settings, effect: str) -> TrackingSettings:
         payload_step=settings.payload_step,
         effect=effect,
     )
-
-
-def _parts(trials: int) -> list[slice]:
-    """Two halves, whatever the number of workers, so that results do not depend on it."""
-    if trials < 8:
-        return [slice(0, trials)]
-    half = trials // 2
-    return [slice(0, half), slice(half, trials)]
 
 
 def _row(settings: Settings, robot: Robot, effect: str, adapter: str, errors: Array) -> Row:

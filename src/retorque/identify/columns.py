@@ -89,7 +89,14 @@ class Picked:
     is_current: bool
 
 
-def pick(columns: Columns | None, names: tuple[str, ...] | None, width: int, robot: Robot, where: str) -> Picked:
+def pick(
+    columns: Columns | None,
+    names: tuple[str, ...] | None,
+    width: int,
+    robot: Robot,
+    where: str,
+    prefer_current: bool = False,
+) -> Picked:
     """The columns of a file for a robot.
 
     Args:
@@ -98,9 +105,10 @@ def pick(columns: Columns | None, names: tuple[str, ...] | None, width: int, rob
         width: number of columns.
         robot: its joints are counted and named.
         where: the file's name, for messages.
+        prefer_current: drive gains are known, so the log is read as motor current where it can be.
     """
     if columns is None or all(getattr(columns, key) is None for key in ("time", "position", "torque", "current")):
-        columns = _guess(names, width, robot, where, columns)
+        columns = _guess(names, width, robot, where, columns, prefer_current)
     if columns.position is None:
         raise RetorqueError(f"the mapping names no 'position' columns; '{where}' has {_what(names, width)}")
     if (columns.torque is None) == (columns.current is None):
@@ -125,10 +133,12 @@ def pick(columns: Columns | None, names: tuple[str, ...] | None, width: int, rob
     )
 
 
-def _guess(names: tuple[str, ...] | None, width: int, robot: Robot, where: str, given: Columns | None) -> Columns:
+def _guess(
+    names: tuple[str, ...] | None, width: int, robot: Robot, where: str, given: Columns | None, prefer_current: bool
+) -> Columns:
     rate = given.rate if given else None
     if names is None:
-        return _guess_order(width, robot, where, rate)
+        return _guess_order(width, robot, where, rate, prefer_current)
     plain = {_plain(name): name for name in names}
     found: dict[str, tuple[str, ...]] = {}
     for signal, stems in _STEMS.items():
@@ -146,14 +156,15 @@ def _guess(names: tuple[str, ...] | None, width: int, robot: Robot, where: str, 
             f"'{where}' has no columns for {' and '.join(missing)} of {robot.n} joints; it has {_what(names, width)}; "
             "name them in a mapping file (--columns)"
         )
-    current = None if "torque" in found else found.get("current")
+    if "torque" in found and "current" in found:
+        del found["torque" if prefer_current else "current"]
     return Columns(
         time=time,
         rate=rate,
         position=found["position"],
         velocity=found.get("velocity"),
         torque=found.get("torque"),
-        current=current,
+        current=found.get("current"),
     )
 
 
@@ -175,7 +186,7 @@ def _numbered(plain: dict[str, str], stem: str, robot: Robot) -> tuple[str, ...]
     return None
 
 
-def _guess_order(width: int, robot: Robot, where: str, rate: float | None) -> Columns:
+def _guess_order(width: int, robot: Robot, where: str, rate: float | None, current: bool) -> Columns:
     n = robot.n
     if width < 1 + 3 * n:
         raise RetorqueError(
@@ -183,7 +194,14 @@ def _guess_order(width: int, robot: Robot, where: str, rate: float | None) -> Co
             f"needs time, {n} positions, {n} velocities and {n} torques or currents, {1 + 3 * n} columns, in that order"
         )
     spans = [tuple(range(1 + k * n, 1 + (k + 1) * n)) for k in range(3)]
-    return Columns(time=0, rate=rate, position=spans[0], velocity=spans[1], torque=spans[2])
+    return Columns(
+        time=0,
+        rate=rate,
+        position=spans[0],
+        velocity=spans[1],
+        torque=None if current else spans[2],
+        current=spans[2] if current else None,
+    )
 
 
 def _expand(value: tuple[Key, ...] | str, n: int) -> tuple[Key, ...]:

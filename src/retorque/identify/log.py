@@ -89,7 +89,8 @@ class Log:
             return
         table = open_table(path)
         where = path.name
-        picked = pick(self.columns, table.names, table.width, self.robot, where)
+        current = self.drive_gains is not None
+        picked = pick(self.columns, table.names, table.width, self.robot, where, prefer_current=current)
         scale = np.pi / 180.0 if self.columns is not None and self.columns.degrees else 1.0
         gains = self._gains(picked, table)
         rate = self.columns.rate if self.columns is not None else None
@@ -109,6 +110,8 @@ class Log:
             raise RetorqueError(
                 f"'{table.path.name}' has motor currents; give --drive-gains [N·m/A], one for each joint"
             )
+        if not picked.is_current and self.drive_gains is not None:
+            raise RetorqueError(f"'{table.path.name}' has torques, which need no drive gains; leave --drive-gains out")
         return np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
 
     def _chosen(self, rows: Array) -> Array:

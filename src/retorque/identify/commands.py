@@ -1,0 +1,251 @@
+"""The commands `retorque identify` and `retorque payload`: options in, tables and files out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+from retorque.errors import RetorqueError
+from retorque.files import write_whole
+from retorque.identify.choose import choose_friction
+from retorque.identify.columns import read_map
+from retorque.identify.estimator import estimator
+from retorque.identify.export import check_exportable, export
+from retorque.identify.friction import Friction, preset
+from retorque.identify.log import Log
+from retorque.identify.motion import Motion
+from retorque.identify.payload import estimate_payload
+from retorque.identify.signal import Filter
+from retorque.identify.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
+from retorque.robots.library import load as load_robot
+from retorque.robots.robot import Robot
+
+console = Console()
+
+
+@dataclass(kw_only=True)
+class LogOptions:
+    """How logs are read."""
+
+    robot: str
+    """A robot on board, or the path of a card, URDF or MJCF."""
+    columns: Path | None = None
+    """Mapping file (TOML): time, position, velocity, torque or current as column names or numbers counted from 0; or
+    [files], one file a signal in a folder. Without it: the header's names, or the order time, positions, velocities,
+    torques (currents where drive gains are given)."""
+    rows: str = ":"
+    """Rows of each log to use, A:B, counted from 0, B not included."""
+    drive_gains: tuple[str, ...] = ()
+    """Joint torque per motor current [N·m/A], one for each joint, where the log has currents."""
+    cutoff: float = 5.0
+    """Cut-off of the zero-phase filter [Hz]."""
+    decimate: int = 0
+    """Keep one sample in this many; 0 keeps ten for each period of the cut-off frequency."""
+    friction: str = "presliding"
+    """none, sign (equation 13), coulomb-viscous, saturating, stribeck, asymmetric, presliding, full; or auto: whichever
+    predicts held-out parts of the training log best."""
+    json: Path | None = None
+    """Write the result here."""
+
+
+@dataclass(kw_only=True)
+class IdentifySettings(LogOptions):
+    """Identify a robot from logs of its motion.
+
+    Example: retorque identify motion.csv --robot panda --validate other.csv --json result.json --report report
+    """
+
+    logs: tyro.conf.Positional[tuple[Path, ...]]
+    """CSV, NPZ or Parquet files (and .gz), or folders with a mapping's [files]."""
+    validate: tuple[Path, ...] = ()
+    """Logs to test the model on."""
+    validate_rows: str = ":"
+    """Rows of each validation log to use."""
+    method: str = "sdp"
+    """ols, wls: (weighted) least squares on base parameters; sdp: physically consistent; diffbary, diffnea: the same by
+    gradient descent."""
+    report: Path | None = None
+    """Write one self-contained HTML page into this folder."""
+    export: Path | None = None
+    """Write the identified robot as card, URDF and MJCF into this folder."""
+    base: bool = False
+    """Print every base parameter in words."""
+
+
+@dataclass(kw_only=True)
+class PayloadSettings(LogOptions):
+    """Find what an arm carries, from a log without it and a log with it.
+
+    Example: retorque payload empty.csv loaded.csv --robot ur10e --drive-gains 14.87 13.26 11.13 10.62 11.03 11.47
+    """
+
+    empty: tyro.conf.Positional[Path]
+    """Log of a motion without the payload."""
+    loaded: tyro.conf.Positional[Path]
+    """Log of a motion with it."""
+    loaded_rows: str | None = None
+    """Rows of the loaded log; default: the same as --rows."""
+    known_mass: float | None = None
+    """The payload's mass [kg], where it was weighed: then the drive gains are found."""
+    gain_uncertainty: float | None = None
+    """Relative standard deviation of drive gains or torque sensors; default: 0.05 for currents, 0.01 for torques."""
+
+
+def identify(settings: IdentifySettings) -> int:
+    """Run `retorque identify`."""
+    robot = load_robot(settings.robot)
+    method = estimator(settings.method)
+    for folder in (settings.report, settings.export):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise RetorqueError(f"'{folder}' is a file; name a folder")
+    train_log = open_log(settings, robot, settings.logs, settings.rows)
+    data = train_log.load()
+    dropped = {"train": train_log.dropped}
+    friction, compared = choose(settings.friction, data, robot)
+    estimate = method.fit(data, robot, friction)
+    train = estimate.score(data)
+    held: Motion | Log | None = None
+    if settings.validate:
+        validate_log = open_log(settings, robot, settings.validate, settings.validate_rows)
+        held = validate_log.load()
+        dropped["validation"] = validate_log.dropped
+    validation = None if held is None else estimate.score(held)
+    if settings.export:
+        check_exportable(estimate)  # before anything is written
+    content = as_json(estimate, train, validation, dropped, plain(settings))
+    if compared:
+        content["friction"]["cross_validated_rmse"] = compared
+    for name, record in dropped.items():
+        console.print(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
+    console.print(joint_table(estimate, train, validation))
+    console.print(motor_table(estimate))
+    console.print(link_table(estimate))
+    if settings.base or settings.method in ("ols", "wls"):
+        console.print(base_table(estimate))
+    for sentence in estimate.unidentifiable:
+        console.print(sentence, style="dim", markup=False)
+    console.print("physically consistent" if estimate.physical else "[red]not physically consistent[/red]")
+    if settings.json:
+        write_json(settings.json, content)
+    if settings.export:
+        for kind, path in export(estimate, settings.export).items():
+            console.print(f"{kind}: {path}")
+    if settings.report:
+        from retorque.identify.report import write_report
+
+        console.print(f"report: {write_report(estimate, data, held, content, settings.report)}")
+    return 0
+
+
+def payload(settings: PayloadSettings) -> int:
+    """Run `retorque payload`."""
+    robot = load_robot(settings.robot)
+    empty_log = open_log(settings, robot, (settings.empty,), settings.rows)
+    empty = empty_log.load()
+    rows = settings.rows if settings.loaded_rows is None else settings.loaded_rows
+    loaded_log = open_log(settings, robot, (settings.loaded,), rows)
+    loaded = loaded_log.load()
+    uncertain = settings.gain_uncertainty
+    if uncertain is None:
+        uncertain = 0.01 if empty_log.drive_gains is None else 0.05
+    friction, _ = choose(settings.friction, empty, robot)
+    found = estimate_payload(empty, loaded, robot, friction, uncertain, settings.known_mass)
+    gains = found.gain_scale if empty_log.drive_gains is None else found.gain_scale * empty_log.drive_gains
+    gains_std = found.gain_scale_std * gains / found.gain_scale
+    content: dict[str, Any] = {
+        "robot": robot.name,
+        "mass_kg": found.mass,
+        "mass_std_kg": found.mass_std,
+        "centre_m": found.centre.tolist(),
+        "centre_std_m": found.centre_std.tolist(),
+        "inertia_kg_m2": found.inertia.tolist(),
+        "inertia_std_kg_m2": found.inertia_std.tolist(),
+        "frame": f"payload mount on {robot.payload_mount.link}",
+        "pseudo_inertia_min_eigenvalue": found.margin,
+        "known_mass_kg": settings.known_mass,
+        "drive_gains": gains.tolist(),
+        "drive_gains_std": gains_std.tolist(),
+        "drive_gains_unit": "N·m/A" if empty_log.drive_gains is not None else "true torque per recorded torque",
+        "dropped": {"empty": dropped_json(empty_log.dropped), "loaded": dropped_json(loaded_log.dropped)},
+        "settings": plain(settings),
+    }
+    for name, record in (("empty", empty_log.dropped), ("loaded", loaded_log.dropped)):
+        console.print(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
+    centre = ", ".join(f"{c:.4f} ± {s:.4f}" for c, s in zip(found.centre, found.centre_std, strict=True))
+    if settings.known_mass is None:
+        console.print(f"mass    {found.mass:.3f} ± {found.mass_std:.3f} kg")
+    console.print(f"centre  {centre} m (payload mount's frame)")
+    console.print(f"inertia {', '.join(f'{v:.4g}' for v in np.diagonal(found.inertia))} kg·m² about its centre")
+    unit = "N·m/A" if empty_log.drive_gains is not None else "of what was recorded"
+    console.print(f"gains   {', '.join(f'{g:.3f} ± {s:.3f}' for g, s in zip(gains, gains_std, strict=True))} {unit}")
+    if settings.json:
+        write_json(settings.json, content)
+    return 0
+
+
+def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: str) -> Log:
+    """The log that the options describe."""
+    return Log(
+        paths=paths,
+        robot=robot,
+        columns=None if settings.columns is None else read_map(settings.columns),
+        rows=parse_rows(rows),
+        drive_gains=parse_gains(settings.drive_gains),
+        filter=Filter(cutoff=settings.cutoff, decimate=settings.decimate),
+    )
+
+
+def parse_rows(text: str) -> slice:
+    """A:B, either side open."""
+    match = re.fullmatch(r"\s*(\d*)\s*:\s*(\d*)\s*", text)
+    if not match:
+        raise RetorqueError(f"rows are written A:B, such as 355:5090, not '{text}'")
+    start, stop = (int(part) if part else None for part in match.groups())
+    if start is not None and stop is not None and stop <= start:
+        raise RetorqueError(f"rows {text} hold nothing: the second number must be larger")
+    return slice(start, stop)
+
+
+def parse_gains(texts: tuple[str, ...]) -> np.ndarray | None:
+    """Numbers separated by blanks or commas."""
+    parts = [part for text in texts for part in re.split(r"[,\s]+", text) if part]
+    if not parts:
+        return None
+    try:
+        return np.array([float(part) for part in parts])
+    except ValueError as error:
+        raise RetorqueError(f"drive gains are numbers [N·m/A], not '{' '.join(texts)}'") from error
+
+
+def choose(name: str, data: Motion | Log, robot: Robot) -> tuple[Friction, dict[str, list[float]]]:
+    """The friction model of that name; for "auto" also every candidate's cross-validated RMSE."""
+    if name != "auto":
+        return preset(name), {}
+    best, compared = choose_friction(data, robot)
+    console.print(f"friction model: {best} (predicts held-out parts of the training log best)")
+    return preset(best), compared
+
+
+def plain(settings: Any) -> dict[str, Any]:
+    """Settings as JSON knows them."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, Path):
+            return str(value)
+        return [one(item) for item in value] if isinstance(value, tuple) else value
+
+    return {field.name: one(getattr(settings, field.name)) for field in dataclasses.fields(settings)}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a result whole."""
+    write_whole(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    console.print(f"result: {path}")

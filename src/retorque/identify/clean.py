@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.signal import medfilt
 
+from retorque.errors import RetorqueError
 from retorque.robots.robot import Robot
 
 Array = np.ndarray
@@ -74,6 +75,26 @@ class Limits:
             upper=np.maximum(finite(robot.upper, 50.0) + 0.5, 2.0 * np.pi + 0.5),
             speed=3.0 * finite(robot.velocity_limit, 20.0),
             effort=torque,
+        )
+
+
+def check_velocity(q: Array, qd: Array, rate: float) -> None:
+    """Refuse velocities that are not the rate of change of the positions: other columns, another unit, another robot.
+
+    Args:
+        q: (samples, n) filtered, even positions [rad].
+        qd: (samples, n) filtered velocities [rad/s].
+        rate: [Hz]
+    """
+    slope = np.gradient(q, 1.0 / rate, axis=0)
+    size = np.sqrt(np.mean(np.square(slope), axis=0))
+    wrong = np.sqrt(np.mean(np.square(slope - qd), axis=0))
+    bad = np.flatnonzero((np.maximum(size, np.sqrt(np.mean(np.square(qd), axis=0))) > 0.05) & (wrong > 0.5 * size))
+    if len(bad):
+        joints = ", ".join(str(index + 1) for index in bad)
+        raise RetorqueError(
+            f"the velocities of joints {joints} are not the rate of change of their positions; "
+            "check the columns, their units and the number of joints"
         )
 
 

@@ -188,10 +188,11 @@ def _numbered(plain: dict[str, str], stem: str, robot: Robot) -> tuple[str, ...]
 
 def _guess_order(width: int, robot: Robot, where: str, rate: float | None, current: bool) -> Columns:
     n = robot.n
-    if width < 1 + 3 * n:
+    if width < 1 + 3 * n or (width - 1) % n:
         raise RetorqueError(
-            f"'{where}' has {width} columns and no header; without a mapping file (--columns) a log of '{robot.name}' "
-            f"needs time, {n} positions, {n} velocities and {n} torques or currents, {1 + 3 * n} columns, in that order"
+            f"'{where}' has {width} columns and no header; without a mapping file (--columns) a log of "
+            f"'{robot.name}' needs time, {n} positions, {n} velocities and {n} torques or currents in that order, then "
+            f"nothing or further groups of {n}; is it a log of another robot?"
         )
     spans = [tuple(range(1 + k * n, 1 + (k + 1) * n)) for k in range(3)]
     return Columns(

@@ -80,6 +80,10 @@ class Log:
                 return self
         if count < 10:
             raise RetorqueError(f"no usable motion in {', '.join(map(str, self.paths))}: {self.dropped.words()}")
+        if self.dropped.total > 0.5 * self.dropped.rows:
+            raise RetorqueError(
+                f"{self.dropped.words()}; more than half of a log is never an accident: check columns, units and robot"
+            )
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:

@@ -104,12 +104,30 @@ def motor_table(estimate: Estimate) -> Table:
     for j in range(estimate.robot.n):
         table.add_column(f"{j + 1}", justify="right")
     rows = [("rotor", "kg·m²", estimate.armature, errors[1])]
+    dry = [k for k, name in enumerate(estimate.friction.names) if name.startswith(("coulomb", "presliding"))]
+    if len(dry) > 1 and not estimate.friction.asymmetric:
+        rows.append(("dry, together", "N·m", *_together(estimate, dry)))
+    else:
+        dry = []
     for k, (term, unit) in enumerate(zip(estimate.friction.names, estimate.friction.units, strict=True)):
-        rows.append((term, unit, estimate.coefficients[:, k], errors[2][:, k]))
+        if k not in dry:
+            rows.append((term, unit, estimate.coefficients[:, k], errors[2][:, k]))
     for term, unit, values, std in rows:
-        cells = [f"{value:.3g} ± {error:.1g}" for value, error in zip(values, std, strict=True)]
+        cells = [f"{_short(value)} ± {error:.1g}" for value, error in zip(values, std, strict=True)]
         table.add_row(f"{term} [dim]{unit}[/dim]", *cells)
     return table
+
+
+def _together(estimate: Estimate, terms: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of friction terms that a log tells apart badly but whose sum it knows well, with its error, (n,) each."""
+    start = 10 * estimate.layout.links + estimate.robot.n
+    places = start + np.arange(estimate.robot.n)[:, None] * estimate.friction.count + np.array(terms)
+    variance = [np.sum(estimate.covariance[np.ix_(own, own)]) for own in places]
+    return estimate.coefficients[:, terms].sum(axis=1), np.sqrt(np.maximum(variance, 0.0))
+
+
+def _short(value: float) -> str:
+    return "0" if abs(value) < 1e-6 else f"{value:.3g}"
 
 
 def link_table(estimate: Estimate) -> Table:

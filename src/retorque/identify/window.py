@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from retorque.identify.clean import check_velocity
 from retorque.identify.motion import Motion
 from retorque.identify.signal import Filter, resample, to_motion
 
@@ -61,6 +62,8 @@ class Window:
         even, smooth = resample(time, values, rate)
         velocity = smooth[:, n : 2 * n] if values.shape[1] == 3 * n else None
         motion, wound = to_motion(even, smooth[:, :n], velocity, smooth[:, -n:], rate, settings, self._state)
+        if first and velocity is not None:
+            check_velocity(motion.q, motion.qd, rate)
         begin, end = edge if first else margin, len(even) - (edge if last else margin)
         stride = settings.stride(rate)
         begin += (-(self._before + begin)) % stride

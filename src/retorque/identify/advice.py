@@ -1,0 +1,89 @@
+"""How well a motion excited a robot, joint by joint, and what to record next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.identify.estimate import Estimate
+from retorque.identify.motion import Motion
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """What each joint did in a log, (n,) each."""
+
+    span: Array
+    """Range of positions [rad]."""
+    span_part: Array
+    """The same as a part of the range between the limits; NaN where there are none."""
+    speed: Array
+    """Largest speed [rad/s]."""
+    acceleration: Array
+    """Largest acceleration [rad/s²]."""
+    reversals: Array
+    """Changes of direction."""
+    still: Array
+    """Part of the time slower than 0.01 rad/s."""
+
+
+def coverage(motion: Motion, robot: Robot) -> Coverage:
+    """Go through a motion."""
+    span = np.ptp(motion.q, axis=0)
+    room = np.where(np.isfinite(robot.upper - robot.lower), robot.upper - robot.lower, np.nan)
+    moving = np.abs(motion.qd) > 0.01
+    reversals = []
+    for j in range(robot.n):
+        signs = np.sign(motion.qd[moving[:, j], j])
+        reversals.append(int(np.sum(np.diff(signs) != 0)))
+    return Coverage(
+        span=span,
+        span_part=span / room,
+        speed=np.abs(motion.qd).max(axis=0),
+        acceleration=np.abs(motion.qdd).max(axis=0),
+        reversals=np.array(reversals),
+        still=1.0 - moving.mean(axis=0),
+    )
+
+
+def sharpness(estimate: Estimate) -> Array:
+    """(rank,) how many times better each base parameter is known than from the card alone."""
+    prior = np.sqrt(np.sum(np.square(estimate.base.combination * estimate.prior_deviation), axis=1))
+    return prior / np.maximum(estimate.base_deviation, 1e-300)
+
+
+def advice(estimate: Estimate, seen: Coverage) -> list[str]:
+    """Sentences: what to record next."""
+    robot, out = estimate.robot, []
+    known = sharpness(estimate)
+    inertial = np.array([name[0] in "mI" for name in estimate.base.names])
+    weak = int(np.sum(inertial & (known < 1.0)))
+    if weak:
+        out.append(
+            f"{weak} of {int(np.sum(inertial))} inertial combinations are known no better than from the card: run "
+            f"'retorque excite --robot {robot.name}' and record the motion it designs, faster or longer than this one."
+        )
+    for j, name in enumerate(robot.joint_names):
+        if seen.reversals[j] < 4:
+            out.append(
+                f"{name} changed direction {seen.reversals[j]} times: record motion that reverses it more often."
+            )
+        if np.isfinite(seen.span_part[j]) and seen.span_part[j] < 0.1:
+            out.append(f"{name} used {100 * seen.span_part[j]:.0f} % of its range: let it move further.")
+        if np.isfinite(robot.velocity_limit[j]) and seen.speed[j] < 0.1 * robot.velocity_limit[j]:
+            out.append(
+                f"{name} stayed below 10 % of its speed limit: faster motion would show its inertia and viscosity."
+            )
+    slow = [name for name, tau in zip(robot.joint_names, estimate.correlation, strict=True) if tau > 60.0]
+    if slow:
+        out.append(
+            f"the residuals of {', '.join(slow)} change slowly, so something is not modelled (temperature, a spring, "
+            "load-dependent friction): record after warming up, or try --friction auto."
+        )
+    if not estimate.physical:
+        out.append("this estimate cannot exist as a body: use --method sdp before simulating with it.")
+    return out or ["nothing stands out: a second motion as validation would show how far this model carries."]

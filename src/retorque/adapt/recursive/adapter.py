@@ -141,15 +141,14 @@ class Recursive(Adapter):
         Without it, a robot with nothing hidden would be corrected for the average hidden payload before the first
         equations say otherwise.
         """
-        plain = noise * ((self.settings.noise * self._scale) ** 2 / self._noise)
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(noise.shape[-1])
         covariance[:, index, index] += noise
         root = np.linalg.cholesky(covariance)
         white = np.linalg.solve(root, innovation[..., None])[..., 0]
         hidden = -0.5 * np.sum(white * white, axis=-1) - np.sum(np.log(root[:, index, index]), axis=-1)
-        nothing = -0.5 * np.sum(mismatch * mismatch / plain + np.log(plain), axis=-1)
-        self._evidence = np.clip(0.98 * self._evidence + hidden - nothing, -8.0, 8.0)
+        nothing = -0.5 * np.sum(mismatch * mismatch / noise + np.log(noise), axis=-1)
+        self._evidence = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
 
     def _constrain(self) -> None:
         """Move the joint unknown that is farthest out of its bounds back onto them, in each trial that has one."""

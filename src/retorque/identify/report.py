@@ -152,6 +152,8 @@ def _spectra(estimate: Estimate, train: Motion, held: Motion | None) -> Figure:
     for j, axis in enumerate(axes):
         axis.set_visible(j < n)
         if j < n:
+            top = max(float(np.max(line.get_ydata())) for line in axis.get_lines())
+            axis.set_ylim(1e-5 * top, 2.0 * top)  # below lies only what the filter left
             axis.set_title(estimate.robot.joint_names[j], fontsize=9)
             axis.grid(alpha=0.25)
     axes[0].legend(fontsize=7)
@@ -176,17 +178,18 @@ def _excitation(estimate: Estimate, seen: Coverage) -> str:
     head = ["joint", "range [rad]", "of its limits", "speed [rad/s]", "acceleration [rad/s²]", "reversals", "standing"]
     known = sharpness(estimate)
     order = np.argsort(known)
-    figure = Figure(figsize=(11, 0.17 * len(known) + 1.0), layout="constrained")
+    order = order[[estimate.base.names[k].startswith(("m", "I", "armature")) for k in order]]
+    figure = Figure(figsize=(11, 0.17 * len(order) + 1.0), layout="constrained")
     axis = figure.subplots()
     shown = np.maximum(known[order], 1e-2)
-    axis.barh(np.arange(len(known)), shown, left=0, color=np.where(known[order] < 1.0, "C3", "C0"))
+    axis.barh(np.arange(len(order)), shown, color=np.where(known[order] < 1.0, "C3", "C0"))
     names = [estimate.base.names[k] for k in order]
     labels = [name if len(name) < 46 else name[:44] + " …" for name in names]
-    axis.set_yticks(np.arange(len(known)), labels, fontsize=6)
+    axis.set_yticks(np.arange(len(order)), labels, fontsize=6)
     axis.set_xscale("log")
     axis.axvline(1.0, color="0.3", lw=0.8)
     axis.set_xlabel("times better known than from the card (red: not improved)")
-    axis.set_ylim(-1, len(known))
+    axis.set_ylim(-1, len(order))
     words = "".join(f"<p class='dim'>{html.escape(text)}</p>" for text in estimate.unidentifiable)
     return "<h2>Excitation</h2>" + _table(head, rows) + _section("What the motion revealed", figure) + words
 

@@ -1,0 +1,199 @@
+"""What is learnt under joint impedance, used in operational space: Table 2 of the TAM paper, in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt.direct import Direct
+from retorque.bench.adapters import check_adapters, halves, supervised
+from retorque.bench.pool import report as report_work
+from retorque.bench.pool import run_jobs
+from retorque.bench.report import Report, Row
+from retorque.errors import RetorqueError
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+from retorque.runtime.loop import Segment, Trace
+from retorque.runtime.loop import run as run_loop
+from retorque.tasks.source_to_osc import CONDITIONS, SourceToOscSettings, SourceToOscTask
+from retorque.tasks.tracking import fixed_base
+
+Array = np.ndarray
+
+STATES = ("reset", "carried")
+"""Whether the adapter forgets at the switch of controllers."""
+
+PAPER: dict[str, dict[tuple[str, str], float]] = {
+    "direct": {("nominal", "-"): 4.09, ("+1 kg", "-"): 6.04},
+    "particle": {
+        ("nominal", "reset"): 2.67,
+        ("nominal", "carried"): 2.75,
+        ("+1 kg", "reset"): 4.69,
+        ("+1 kg", "carried"): 4.65,
+    },
+    "physpred": {
+        ("nominal", "reset"): 1.74,
+        ("nominal", "carried"): 1.64,
+        ("+1 kg", "reset"): 4.15,
+        ("+1 kg", "carried"): 4.39,
+    },
+    "tam": {
+        ("nominal", "reset"): 1.51,
+        ("nominal", "carried"): 1.04,
+        ("+1 kg", "reset"): 2.35,
+        ("+1 kg", "carried"): 1.29,
+    },
+}
+"""Position RMSE of Table 2, on the real Panda [cm]."""
+
+STATELESS = ("direct", "oracle")
+"""Adapters with nothing to forget: one row a condition."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of `retorque bench source-to-osc`."""
+
+    robots: tuple[str, ...] = ("panda",)
+    """Robots on board, or paths of MJCF or URDF files."""
+    adapters: tuple[str, ...] = ("direct", "recursive")
+    """Adapters to compare."""
+    trials: int = 100
+    """Randomised targets a robot."""
+    seed: int = 0
+    """Of everything random."""
+    noise: bool = False
+    """Add the sensor noise and delays of Table B.1."""
+    source_duration: float = 16.0
+    """Length of the joint-impedance segment [s]."""
+    osc_duration: float = 8.0
+    """Length of the operational-space segment [s]."""
+    workers: int = 0
+    """Processes; 0 takes all cores."""
+    json: Path | None = None
+    """Also write the rows to this file."""
+
+
+def run(settings: Settings) -> Report:
+    """Run the bench; a progress bar goes to standard error."""
+    _check(settings)
+    robots = [fixed_base(Robot.load(name)) for name in settings.robots]
+    cases = _cases(settings.adapters)
+    parts = halves(settings.trials)
+    jobs = [(name, _world(settings), cases, rows) for name in settings.robots for rows in parts]
+    ticks = round((settings.source_duration + settings.osc_duration) / 1e-3) * (1 + len(cases))
+    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "source-to-osc", settings.workers)
+    rows = []
+    for index, robot in enumerate(robots):
+        chunks = results[index * len(parts) : (index + 1) * len(parts)]
+        for case in cases:
+            rows.append(_row(robot, case, np.concatenate([chunk[case] for chunk in chunks])))
+    return Report(
+        bench="source-to-osc",
+        settings={k: v for k, v in asdict(settings).items() if k not in ("json", "workers")},
+        rows=rows,
+        notes="end-effector position RMSE over the operational-space segment, against the ideal robot's own motion, in "
+        "simulation; paper: TAM, Table 2, measured on a real Panda",
+    )
+
+
+def errors_of_part(
+    name: str, world: SourceToOscSettings, cases: list[tuple[str, str, str]], rows: slice
+) -> dict[tuple[str, str, str], Array]:
+    """Errors of each case on some of the trials: (trials, 2), position RMSE and final position error [cm]."""
+    task = SourceToOscTask(Robot.load(name), world).part(rows)
+    body = RigidBody(task.robot)
+
+    def path(trace: Trace) -> Array:
+        return body.frame_pose(task.robot.end_effector, trace.position[trace.time > world.source_duration + 1e-9])[0]
+
+    ideal = path(ideal_motion(task, report_work))
+    found = {}
+    for case in cases:
+        error = 100.0 * np.linalg.norm(path(adapted_motion(task, *case, progress=report_work)) - ideal, axis=-1)
+        found[case] = np.stack([np.sqrt(np.mean(error**2, axis=0)), error[-1]], axis=-1)
+    return found
+
+
+def ideal_motion(task: SourceToOscTask, progress: Callable[[int], None] | None = None) -> Trace:
+    """How the ideal robot moves in the task."""
+    adapter = Direct(task.robot, task.settings.trials)
+    return run_loop(task.ideal(threads=1), _segments(task, "carried"), adapter, progress=progress)
+
+
+def adapted_motion(
+    task: SourceToOscTask,
+    adapter: str,
+    condition: str,
+    state: str,
+    progress: Callable[[int], None] | None = None,
+) -> Trace:
+    """How the targets move with an adapter that starts afresh or carries on at the switch."""
+    target = task.target(condition, threads=1)
+    seed = task.source.noise_seed
+    module = supervised(adapter, task.robot, task.settings.trials, seed, lambda: target.parameters)
+    return run_loop(target, _segments(task, state), module, progress=progress)
+
+
+def _segments(task: SourceToOscTask, state: str) -> list[Segment]:
+    return [
+        Segment(task.source.reference, task.source.controller()),
+        Segment(task.poses, task.controller(), reset_adapter=state == "reset"),
+    ]
+
+
+def _cases(adapters: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Adapter, condition and state of every row."""
+    return [
+        (adapter, condition, state)
+        for adapter in adapters
+        for condition in CONDITIONS
+        for state in (("-",) if adapter in STATELESS else STATES)
+    ]
+
+
+def _check(settings: Settings) -> None:
+    """Refuse settings that cannot be run before anything is."""
+    if not settings.robots:
+        raise RetorqueError("name at least one robot after --robots")
+    check_adapters(settings.adapters)
+    if settings.trials < 1:
+        raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
+    if settings.seed < 0 or settings.workers < 0:
+        raise RetorqueError("--seed and --workers must be 0 or more")
+    for option, value in (("source", settings.source_duration), ("osc", settings.osc_duration)):
+        if not 1.0 <= value <= 3600.0:
+            raise RetorqueError(f"--{option}-duration must be between 1 and 3600 s, not {value}")
+
+
+def _world(settings: Settings) -> SourceToOscSettings:
+    return SourceToOscSettings(
+        trials=settings.trials,
+        seed=settings.seed,
+        noise=settings.noise,
+        source_duration=settings.source_duration,
+        osc_duration=settings.osc_duration,
+    )
+
+
+def _row(robot: Robot, case: tuple[str, str, str], errors: Array) -> Row:
+    adapter, condition, state = case
+    published = PAPER.get(adapter, {}) if robot.name == "panda" else {}
+    return Row.of(
+        errors[:, 0],
+        robot=robot.name,
+        method=adapter,
+        metric="position RMSE",
+        unit="cm",
+        paper=published.get((condition, state)),
+        extra={
+            "condition": condition,
+            "state": state,
+            "final": float(np.mean(errors[:, 1])),
+            "worst": float(np.max(errors[:, 0])),
+            "trial_values": errors[:, 0].tolist(),
+        },
+    )

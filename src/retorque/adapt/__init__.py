@@ -17,6 +17,10 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "particle": ("retorque.adapt.particle:Particle", "the TAM paper's particle filter over physical parameters"),
     "particle-sharp": ("retorque.adapt.particle:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
+    "recursive-contact": (
+        "retorque.adapt.recursive.contact:RecursiveContact",
+        "the same, and knows contact from mismatch",
+    ),
 }
 """Every adapter on board: where its class is, and what it does."""
 

@@ -26,11 +26,12 @@ class Pulses:
     def sample(
         cls, robot: Robot, trials: int, duration: float, seed: int, *, pulses: int = 5, share: float = 0.15
     ) -> Pulses:
-        """Pulses of 0.08 - 0.8 s, heights normal with a standard deviation of `share` of each torque limit."""
+        """Pulses of 0.08 - 0.8 s, each joint's height U[0.5, 1.5] x `share` of its torque limit, either way."""
         rng = np.random.default_rng(seed)
         length = rng.uniform(0.08, 0.8, (trials, pulses))
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0)
-        height = rng.standard_normal((trials, pulses, robot.n)) * share * limit
+        shape = (trials, pulses, robot.n)
+        height = rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.5, shape) * share * limit
         begin = rng.uniform(0.0, 1.0, (trials, pulses)) * (duration - length)
         return cls(start=begin, duration=length, torque=height)
 

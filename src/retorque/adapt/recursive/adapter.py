@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from retorque.adapt.adapter import Adapter
+from retorque.adapt.health import Health
 from retorque.adapt.recursive.estimator import SquareRootFilter
 from retorque.adapt.recursive.model import PER_JOINT, LinearModel
 from retorque.adapt.recursive.window import Window, slope_weights
@@ -41,6 +42,24 @@ class RecursiveSettings:
     """Time over which its size is learnt [s]."""
 
 
+@dataclass(slots=True)
+class Equation:
+    """One averaged equation of motion a joint: torque = prior + rows z."""
+
+    torque: Array
+    """(trials, n) [N·m]"""
+    prior: Array
+    """(trials, n) torque of the prior's mean [N·m]."""
+    rows: Array
+    """(trials, n, size)"""
+    ideal: Array
+    """(trials, n) torque of the ideal robot [N·m]."""
+    noise_factor: float
+    """How much noisier than a full, independent window."""
+    accepted: Array
+    """(trials,) whether it may be learnt from."""
+
+
 class Recursive(Adapter):
     """Linear-Gaussian regression of the inverse dynamics, with learnt noise and a fast disturbance on top.
 
@@ -49,6 +68,9 @@ class Recursive(Adapter):
     size is learnt from the correlation of residuals that share no sample. Each tick the torque is the inverse dynamics
     of the estimate at the acceleration that the ideal robot would have.
     """
+
+    acceptance_delay = 0
+    """Updates that an equation waits before it is learnt from."""
 
     def __init__(
         self,
@@ -74,42 +96,69 @@ class Recursive(Adapter):
         self._noise = np.broadcast_to((s.noise * self._scale) ** 2, shape).copy()
         self._persistent = np.zeros(shape)
         self._total = np.zeros(shape)
-        self._residuals: list[Array] = []
+        self._residuals: list[tuple[Array, Array]] = []
+        self._pending: list[Equation] = []
+        self._clock = -np.inf
+        self.health[:] = 0
         self._disturbance = np.zeros(shape)
         self._doubt = np.zeros(shape)
         self._evidence = np.full(self.trials, -8.0)
         self._refresh()
 
     def observe(self, state: State) -> None:
-        self._window.push(state, np.ones(self.trials, dtype=bool))
+        step = state.time - self._clock
+        if step < 0.5 * self.timestep:  # a report that repeats or comes late says nothing new
+            return
+        if step > 1.5 * self.timestep:
+            self._window.clear()
+        self._clock = state.time
+        self._window.push(state)
 
     def learn(self) -> None:
-        s = self.settings
-        count = min(self._window.count, s.window)
-        if count < s.first_window:
+        equation = self._equation()
+        if equation is None:
             return
-        torque, prior, rows, ideal = self._equation(count)
-        expected, spread = self._filter.predict(rows)
-        innovation = torque - prior - expected
-        # Windows share samples, and short ones are noisier.
-        noise = self._noise * (0.7 * s.window / s.stride) * (s.window / count) ** 3
-        self._weigh(torque - ideal, innovation, spread, noise)
-        self._filter.update(innovation, rows, spread, noise)
-        self._constrain()
-        expected, spread = self._filter.predict(rows)
-        residual = torque - prior - expected
-        self._learn_noise(residual, np.sum(spread * spread, axis=1))
-        self._learn_disturbance(residual)
+        expected, spread = self._filter.predict(equation.rows)
+        innovation = equation.torque - equation.prior - expected
+        self._screen(equation, innovation, spread)
+        self._pending.append(equation)
+        if len(self._pending) <= self.acceptance_delay:
+            return
+        self._absorb(self._pending.pop(0))
+        expected, spread = self._filter.predict(equation.rows)
+        residual = equation.torque - equation.prior - expected
+        self._learn_disturbance(residual, equation.accepted)
         self._refresh()
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
         ideal = self.model.body.forward_dynamics(q, qd, nominal_torque)
-        return nominal_torque + self._trust * (self._inverse(q, qd, ideal, nominal_torque) - nominal_torque)
+        return nominal_torque + self._trust * (self._inverse(q, qd, ideal) - nominal_torque)
 
-    def _equation(self, count: int) -> tuple[Array, Array, Array, Array]:
-        """Averaged torque, the prior's torque, the measurement rows, and the ideal robot's torque, of `count` samples."""
-        w, model = self._window, self.model
+    def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
+        """Mark which trials' equations may be learnt from."""
+        self.health[:] = np.where(equation.accepted, 0, int(Health.SKIPPED))
+
+    def _absorb(self, equation: Equation) -> None:
+        """Update the unknowns and the noise level with an equation of the trials that accept it."""
+        use = equation.accepted
+        rows = equation.rows * use[:, None, None]
+        expected, spread = self._filter.predict(rows)
+        innovation = (equation.torque - equation.prior) * use[:, None] - expected
+        noise = self._noise * equation.noise_factor
+        self._weigh((equation.torque - equation.ideal) * use[:, None], innovation, spread, noise)
+        self._filter.update(innovation, rows, spread, noise)
+        self._constrain()
+        expected, spread = self._filter.predict(rows)
+        residual = (equation.torque - equation.prior) * use[:, None] - expected
+        self._learn_noise(residual, np.sum(spread * spread, axis=1), use)
+
+    def _equation(self) -> Equation | None:
+        """The averaged equation of motion of the last samples, if there are enough."""
+        s, w, model = self.settings, self._window, self.model
+        count = w.count
+        if count < s.first_window:
+            return None
         at = w.last(count)
         slope, mean = slope_weights(count, self.timestep)
         velocity = w.velocity[at]
@@ -133,7 +182,9 @@ class Recursive(Adapter):
         rate = np.tensordot(slope_weights(count - 1, self.timestep)[0], torques, 1)
         prior, rows = model.rows(regressor, features, rate)
         ideal = regressor @ model.ideal_inertial + self.robot.armature * acceleration
-        return torque, prior, rows, ideal
+        # Windows share samples, and short ones are noisier.
+        factor = 0.7 * s.window / s.stride * (s.window / count) ** 3
+        return Equation(torque, prior, rows, ideal, factor, w.valid[at].all(axis=0))
 
     def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array) -> None:
         """Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's.
@@ -167,27 +218,29 @@ class Recursive(Adapter):
         np.put_along_axis(rows, columns, model.joint_root[j, f], axis=1)
         self._filter.project(trials, rows, beyond[trials, j, f])
 
-    def _learn_noise(self, residual: Array, variance: Array) -> None:
+    def _learn_noise(self, residual: Array, variance: Array, use: Array) -> None:
         s = self.settings
-        rate = s.stride * self.timestep / s.noise_memory
+        rate = s.stride * self.timestep / s.noise_memory * use[:, None]
         self._noise += rate * (residual * residual + variance - self._noise)
         np.maximum(self._noise, (s.noise_floor * self._scale) ** 2, out=self._noise)
 
-    def _learn_disturbance(self, residual: Array) -> None:
+    def _learn_disturbance(self, residual: Array, use: Array) -> None:
+        """Filter what the unknowns do not explain; a trial whose equation is not used keeps a fading disturbance."""
         s = self.settings
         step = s.stride * self.timestep
         apart = -(-(s.window - 1) // s.stride)  # updates between windows that share no sample
         keep = np.exp(-step / s.disturbance_time)
-        rate = step / s.disturbance_memory
+        rate = step / s.disturbance_memory * use[:, None]
         if len(self._residuals) == apart:
-            earlier = self._residuals.pop(0)
-            self._persistent += rate * (residual * earlier / keep**apart - self._persistent)
-        self._residuals.append(residual)
+            earlier, used = self._residuals.pop(0)
+            both = rate * used[:, None]
+            self._persistent += both * (residual * earlier / keep**apart - self._persistent)
+        self._residuals.append((residual, use))
         self._total += rate * (residual * residual - self._total)
         variance = np.clip(self._persistent, 0.0, self._total)
         white = np.maximum(self._total - variance, (0.3 * s.noise_floor * self._scale) ** 2)
         predicted = keep * keep * self._doubt + (1.0 - keep * keep) * variance
-        gain = predicted / (predicted + white)
+        gain = predicted / (predicted + white) * use[:, None]
         self._disturbance = keep * self._disturbance
         self._disturbance += gain * (residual - self._disturbance)
         self._doubt = (1.0 - gain) * predicted
@@ -200,13 +253,14 @@ class Recursive(Adapter):
         self._inertial = nearest_feasible(links).reshape(self.trials, -1)
         self._trust = (1.0 / (1.0 + np.exp(-self._evidence)))[:, None]
 
-    def _inverse(self, q: Array, qd: Array, qdd: Array, nominal_torque: Array) -> Array:
+    def _inverse(self, q: Array, qd: Array, qdd: Array, external: Array | float = 0.0) -> Array:
+        """The command that gives the estimated robot an acceleration under an external torque, (trials, n) [N·m]."""
         model, joint = self.model, self._joint
         torque = np.matmul(model.body.regressor(q, qd, qdd), self._inertial[..., None])[..., 0]
         end = qd + self.timestep * qdd  # friction is paid for at the end of the tick
         zero = np.zeros_like(qd)
         features = model.joint_features(end, qdd, zero, zero)
-        torque += np.einsum("tjf,tjf->tj", features, joint) + self._disturbance
+        torque += np.einsum("tjf,tjf->tj", features, joint) + self._disturbance - external
         dead = np.where(torque > 0.0, joint[..., 11], joint[..., 12])
         gain = 1.0 + np.where(torque > 0.0, joint[..., 13], joint[..., 14])
         return (torque + dead * self.model.sign(torque)) / gain

@@ -29,12 +29,20 @@ class Window:
         self.count = 0
         self._next = 0
 
-    def push(self, state: State, valid: Array) -> None:
-        """Add a sample; `valid` (trials,) says whose report can be used."""
+    def push(self, state: State) -> None:
+        """Add a sample; a trial whose report is not finite repeats its last one and is not valid."""
         k = self._next
-        self.position[k] = state.position
-        self.velocity[k] = state.velocity
-        self.torque[k] = state.torque
+        valid = np.isfinite(state.position + state.velocity + state.torque).all(axis=-1)
+        if valid.all():
+            self.position[k] = state.position
+            self.velocity[k] = state.velocity
+            self.torque[k] = state.torque
+        else:
+            good = valid[:, None]
+            before = k - 1
+            self.position[k] = np.where(good, state.position, self.position[before])
+            self.velocity[k] = np.where(good, state.velocity, self.velocity[before])
+            self.torque[k] = np.where(good, state.torque, self.torque[before])
         self.valid[k] = valid
         self._next = (k + 1) % self.length
         self.count = min(self.count + 1, self.length)

@@ -1,0 +1,101 @@
+"""The recursive adapter that knows contact from mismatch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.adapt.health import Health
+from retorque.adapt.recursive.adapter import Equation, Recursive
+from retorque.physics.state import State
+
+Array = np.ndarray
+
+SUSPECT = 45.0
+"""Squared Mahalanobis distance of an innovation above which something touches the robot."""
+CLEAR = 20.0
+"""... below which it has let go, after it stayed there for CALM."""
+CALM = 0.04
+"""[s]"""
+LONGEST = 1.2
+"""A contact that lasts longer is taken for a change of the robot, and learnt [s]."""
+LEAD = 0.03
+"""How far the external torque is extrapolated at the most [s]."""
+
+
+class RecursiveContact(Recursive):
+    """Learns as `Recursive` does, but only from equations that no contact touches, and lets contact through.
+
+    An equation whose innovation is beyond what the estimate's own covariance, the noise and the usual disturbance allow is
+    contact: nothing is learnt from it nor from the few that waited before it, and the residual is the external torque
+    w. With it the correction is Φ(q, q̇, F₀(q, q̇, τ⁰, w), w): the robot yields as the ideal one would (equation 1).
+    """
+
+    acceptance_delay = 4
+
+    def reset(self) -> None:
+        super().reset()
+        shape = (self.trials, self.robot.n)
+        self.contact = np.zeros(self.trials, dtype=bool)
+        """(trials,) whether something touches the robot now."""
+        self._touched = np.zeros(self.trials)
+        self._calm = np.zeros(self.trials)
+        self._external = np.zeros(shape)
+        self._external_rate = np.zeros(shape)
+        self._since = 0
+
+    def observe(self, state: State) -> None:
+        super().observe(state)
+        self._since += 1
+
+    def learn(self) -> None:
+        self._since = 0
+        super().learn()
+
+    @property
+    def external_torque(self) -> Array:
+        """External torque on the joints now, (trials, n) [N·m]; zero where nothing touches."""
+        lag = 0.5 * self.settings.window + self._since
+        return self._external + self._external_rate * min(lag * self.timestep, LEAD)
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd = state.position, state.velocity
+        external = self.external_torque
+        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
+        wanted = self._inverse(q, qd, ideal, external)
+        return nominal_torque + self._trust * (wanted - nominal_torque)
+
+    def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
+        step = self.settings.stride * self.timestep
+        distance = self._distance(innovation, spread, equation.noise_factor)
+        self._calm = np.where(distance < CLEAR, self._calm + step, 0.0)
+        self.contact = np.where(self.contact, self._calm < CALM, distance > SUSPECT) & equation.accepted
+        self._touched = np.where(self.contact, self._touched + step, 0.0)
+        self._reopen(self._touched > LONGEST)
+        for earlier in self._pending:
+            earlier.accepted &= ~self.contact
+        equation.accepted &= ~self.contact
+        self._track(self._disturbance - innovation)
+        self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
+
+    def _distance(self, innovation: Array, spread: Array, factor: float) -> Array:
+        """Squared Mahalanobis distance of innovations, (trials,)."""
+        covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
+        index = np.arange(innovation.shape[-1])
+        covariance[:, index, index] += self._noise * max(1.0, factor) + self._total
+        return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
+
+    def _reopen(self, late: Array) -> None:
+        """What never ends is no contact: give the estimate its prior's doubt back and learn it."""
+        if np.any(late):
+            self._filter.root[late] = np.eye(self.model.size)
+            self.contact &= ~late
+            self._touched[late] = 0.0
+
+    def _track(self, external: Array) -> None:
+        """Follow the external torque and its rate while there is contact."""
+        step = self.settings.stride * self.timestep
+        on = self.contact[:, None]
+        ahead = self._external + step * self._external_rate
+        error = external - ahead
+        self._external = np.where(on, ahead + 0.8 * error, 0.0)
+        self._external_rate = np.where(on, self._external_rate + 0.3 * error / step, 0.0)

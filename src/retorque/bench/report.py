@@ -40,8 +40,9 @@ class Row:
     def of(cls, values: Array, **fields: Any) -> Row:
         """The row of one value a trial."""
         values = np.asarray(values, dtype=float).ravel()
-        mean = float(np.mean(values))
-        std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        with np.errstate(invalid="ignore"):  # a trial that diverged makes the row infinite, not an error
+            mean = float(np.mean(values))
+            std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         half = float(stats.t.ppf(0.975, len(values) - 1)) * std / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return cls(mean=mean, std=std, ci95=(mean - half, mean + half), trials=len(values), **fields)
 

@@ -98,6 +98,8 @@ class FlexibleJoints(Effect):
 
     substeps = 8
     transmits = True
+    lightest_rotor = 1e-4
+    """A motor that turns freely in the gap must weigh something, also where the model has no armature [kg·m²]."""
 
     def __init__(self, stiffness: float = 8000.0, damping: float = 8.0, gap: float = 0.0):
         self.stiffness, self.damping, self.gap = stiffness, damping, gap
@@ -107,8 +109,8 @@ class FlexibleJoints(Effect):
         self.motor_velocity = velocity.copy()
 
     def link_armature(self, armature: Array) -> Array:
-        self._rotor = 0.9 * armature
-        return armature - self._rotor
+        self._rotor = np.maximum(0.9 * armature, self.lightest_rotor)
+        return np.maximum(armature - self._rotor, 0.0)
 
     def torque(
         self, position: Array, velocity: Array, torque: Array, slope: Array, timestep: float

@@ -1,0 +1,94 @@
+"""The oracle is the floor, and what it owes to knowing the simulator's own time step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retorque.adapt import ADAPTERS, make
+from retorque.adapt.adapter import Adapter
+from retorque.errors import RetorqueError
+from retorque.physics.parameters import Parameters
+from retorque.physics.retarget import inverse_torque_command
+from retorque.physics.rigid_body import RigidBody
+from retorque.physics.target import Target
+from retorque.robots.robot import Robot
+from retorque.runtime.loop import Segment, run
+from retorque.tasks.tracking import TrackingSettings, TrackingTask
+
+PANDA = Robot.load("panda")
+
+
+class ContinuousOracle(Adapter):
+    """The true parameters inverted as C.1 says, without knowing how the simulator integrates friction."""
+
+    def __init__(self, target: Target):
+        super().__init__(target.robot, target.trials)
+        self._target, self._body = target, RigidBody(target.robot)
+
+    def correct(self, state, nominal_torque):
+        q, qd = state.position, state.velocity
+        ideal = self._body.forward_dynamics(q, qd, nominal_torque)
+        return inverse_torque_command(self._body, self._target.parameters, q, qd, ideal)
+
+
+class Beginning:
+    """The first 4 s of a 16 s motion; a whole motion of 4 s would be faster and saturate the drives."""
+
+    duration = 4.0
+
+    def __init__(self, task: TrackingTask):
+        self.at = task.reference.at
+
+
+def _motion(task: TrackingTask, target: Target, adapter: Adapter) -> np.ndarray:
+    return run(target, [Segment(Beginning(task), task.controller())], adapter).position
+
+
+def _rms(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.rad2deg(np.sqrt(np.mean((a - b) ** 2))))
+
+
+@pytest.fixture(scope="module")
+def world():
+    task = TrackingTask(PANDA, TrackingSettings(trials=4, duration=16.0))
+    return task, _motion(task, task.ideal(threads=1), make("direct", PANDA, 4))
+
+
+def test_the_oracle_follows_the_ideal_robot(world) -> None:
+    task, ideal = world
+    target = task.target(threads=1)
+    assert _rms(_motion(task, target, make("oracle", PANDA, 4, truth=lambda: target.parameters)), ideal) < 1e-9
+    assert _rms(_motion(task, task.target(threads=1), make("direct", PANDA, 4)), ideal) > 1.0
+
+
+def test_without_the_time_step_the_floor_is_small_but_not_nothing(world) -> None:
+    """Would fail if the targets ignored their friction: then both oracles would be exact."""
+    task, ideal = world
+    target = task.target(threads=1)
+    assert 1e-4 < _rms(_motion(task, target, ContinuousOracle(target)), ideal) < 0.02
+
+
+def test_an_oracle_with_wrong_parameters_does_not_follow(world) -> None:
+    task, ideal = world
+    target = task.target(threads=1)
+    heavier = replace(target.parameters, payload_mass=target.parameters.payload_mass + 0.5)
+    assert _rms(_motion(task, target, make("oracle", PANDA, 4, truth=lambda: heavier)), ideal) > 0.3
+
+
+def test_on_the_ideal_robot_the_oracle_changes_nothing() -> None:
+    target = Target(PANDA, Parameters.ideal(PANDA, 3), threads=1)
+    adapter = make("oracle", PANDA, 3, truth=lambda: target.parameters)
+    state = target.reset(PANDA.home, np.random.default_rng(0).normal(0.0, 0.5, (3, 7)))
+    nominal = np.random.default_rng(1).normal(0.0, 10.0, (3, 7))
+    np.testing.assert_allclose(adapter.correct(state, nominal), nominal, atol=1e-9)
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(RetorqueError, match="did you mean 'oracle'"):
+        make("orcale", PANDA)
+    with pytest.raises(RetorqueError, match="true parameters"):
+        make("oracle", PANDA)
+    assert {"direct", "oracle"} <= set(ADAPTERS)

@@ -1,0 +1,86 @@
+"""Controllers and inverse kinematics on the ideal robot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from retorque.control import DirectTorque, JointAction, JointImpedance, OperationalSpace, PoseAction, TorqueAction
+from retorque.control.inverse_kinematics import solve
+from retorque.errors import RetorqueError
+from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
+from retorque.physics.state import State
+from retorque.physics.target import Target
+from retorque.robots.robot import Robot
+
+PANDA = Robot.load("panda")
+
+
+def _state(q: np.ndarray, qd: np.ndarray) -> State:
+    return State(0.0, q, qd, np.zeros_like(q))
+
+
+def test_impedance_at_its_target_is_the_bias_torque() -> None:
+    rng = np.random.default_rng(0)
+    q, qd = rng.uniform(PANDA.lower, PANDA.upper, (6, 7)), rng.standard_normal((6, 7))
+    controller = JointImpedance(PANDA, np.full(7, 100.0), np.full(7, 10.0))
+    found = controller.torque(_state(q, qd), JointAction(q, qd))
+    np.testing.assert_allclose(found, RigidBody(PANDA).bias(q, qd), atol=1e-12)
+    pulled = controller.torque(_state(q, qd), JointAction(q + 0.1, qd - 0.2))
+    np.testing.assert_allclose(pulled - found, 100.0 * 0.1 - 10.0 * 0.2, atol=1e-9)
+
+
+def test_one_robot_and_a_batch_get_the_same_torque() -> None:
+    rng = np.random.default_rng(1)
+    q, qd = rng.normal(0.0, 0.2, (4, 7)) + PANDA.home, rng.standard_normal((4, 7))
+    controller = JointImpedance(PANDA, np.full(7, 100.0), np.full(7, 10.0))
+    action = JointAction(PANDA.home, np.zeros(7))
+    batch = controller.torque(_state(q, qd), action)
+    for trial in range(4):
+        np.testing.assert_allclose(controller.torque(_state(q[trial], qd[trial]), action), batch[trial], atol=1e-12)
+
+
+@pytest.mark.parametrize("gain", (np.full(6, 1.0), np.full(7, np.nan), np.full(7, -1.0)))
+def test_impedance_refuses_gains_that_make_no_sense(gain: np.ndarray) -> None:
+    with pytest.raises(RetorqueError):
+        JointImpedance(PANDA, gain, np.full(7, 1.0))
+
+
+def test_direct_torque_adds_nothing() -> None:
+    torque = np.arange(7.0)
+    assert DirectTorque().torque(_state(PANDA.home, PANDA.home), TorqueAction(torque)) is torque
+
+
+def test_operational_space_returns_to_its_pose_and_holds_it() -> None:
+    body, controller = RigidBody(PANDA), OperationalSpace(PANDA)
+    at, turned = body.frame_pose(PANDA.end_effector, PANDA.home)
+    action = PoseAction(at[None], turned[None], np.zeros((1, 3)), np.zeros((1, 3)))
+    target = Target(PANDA, Parameters.ideal(PANDA, 1), threads=1)
+    state = target.reset(PANDA.home + np.array([0.05, -0.05, 0.05, 0.05, -0.05, 0.05, 0.05]))
+    before = np.linalg.norm(body.frame_pose(PANDA.end_effector, target.position)[0] - at)
+    for _ in range(4000):
+        state = target.step(controller.torque(state, action))
+    after = np.linalg.norm(body.frame_pose(PANDA.end_effector, target.position)[0] - at)
+    assert before > 1e-2 and after < 1e-3
+    assert np.abs(target.velocity).max() < 1e-2
+
+
+def test_inverse_kinematics_reaches_what_can_be_reached_within_the_limits() -> None:
+    rng = np.random.default_rng(2)
+    body = RigidBody(PANDA)
+    joints = PANDA.home + rng.uniform(-0.4, 0.4, (20, 7))
+    joints = np.clip(joints, PANDA.lower + 0.1, PANDA.upper - 0.1)
+    at, turned = body.frame_pose(PANDA.end_effector, joints)
+    found, error = solve(body, PANDA.end_effector, at, turned, PANDA.home)
+    assert np.mean(error < 1e-4) >= 0.9
+    assert np.all(found >= PANDA.lower) and np.all(found <= PANDA.upper)
+    reached = body.frame_pose(PANDA.end_effector, found)[0]
+    np.testing.assert_allclose(reached[error < 1e-4], at[error < 1e-4], atol=1e-4)
+
+
+def test_inverse_kinematics_says_when_a_pose_is_out_of_reach() -> None:
+    body = RigidBody(PANDA)
+    turned = body.frame_pose(PANDA.end_effector, PANDA.home)[1]
+    _, error = solve(body, PANDA.end_effector, np.array([3.0, 0.0, 0.5]), turned, PANDA.home)
+    assert error > 1.0

@@ -46,7 +46,8 @@ class Excitation:
     margin: float = 0.05
     """Distance to stay inside the joint limits [rad]."""
     clearance: float = 0.02
-    """Distance to keep between links that are not neighbours [m]."""
+    """Distance to aim for between links that are not neighbours; half of it is kept, or half of the distance at
+    home where that is less [m]."""
     seed: int = 0
     """Seed of the random first shapes."""
     starts: int = 3
@@ -108,7 +109,10 @@ class _Problem:
         self.torque_limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, np.inf)
         self.noise = np.where(np.isfinite(robot.torque_limit), 0.01 * robot.torque_limit, 1.0)
         self.clear = Clearance(robot, settings.clearance)
-        self.samples = 16 * settings.harmonics
+        # some links are always nearer than that, by construction: then home is the measure
+        at_home = self.clear.smallest(np.asarray(robot.home, dtype=float)[None])
+        self.clearance = min(settings.clearance, max(at_home, 0.0))
+        self.samples, self.fine = 16 * settings.harmonics, 128 * settings.harmonics
         self.size = robot.n * (2 * settings.harmonics + 1)
 
     def trajectory(self, vector: Array) -> Fourier:
@@ -144,15 +148,34 @@ class _Problem:
         distance = self.clear.smallest(np.concatenate([q, approach]))
         return log_det, condition, float(part), distance
 
+    def quality(self, measured: tuple[float, float, float, float]) -> float:
+        """The criterion alone, smaller is better."""
+        log_det, condition, _, _ = measured
+        return -log_det / len(self.columns) if self.settings.criterion == "logdet" else float(np.log(condition))
+
     def cost(self, vector: Array) -> float:
-        log_det, condition, part, distance = self.measure(self.trajectory(vector), self.samples)
-        quality = -log_det / len(self.columns) if self.settings.criterion == "logdet" else np.log(condition)
+        """The criterion, with penalties for torque and nearness."""
+        measured = self.measure(self.trajectory(vector), self.samples)
+        _, _, part, distance = measured
         over = max(0.0, part / self.settings.torque - 1.0)
-        near = max(0.0, self.settings.clearance - distance) / 0.01
-        return float(quality + 20.0 * over + 2.0 * near)
+        near = max(0.0, self.clearance - distance) / 0.01
+        return self.quality(measured) + 20.0 * over + 2.0 * near
 
     def feasible(self, measured: tuple[float, float, float, float]) -> bool:
-        return measured[2] <= self.settings.torque * 1.02 and measured[3] >= 0.5 * self.settings.clearance
+        """Whether torque and clearance are within their limits."""
+        return measured[2] <= self.settings.torque * 1.02 and measured[3] >= 0.5 * self.clearance
+
+    def fitting(self, trajectory: Fourier) -> Fourier:
+        """The trajectory, or where it breaks a limit the largest one on its way to standing still at home."""
+        if self.feasible(self.measure(trajectory, self.fine)):
+            return trajectory
+        home = np.clip(np.asarray(self.robot.home, dtype=float), self.lower, self.upper)
+        small, large = 0.0, 1.0
+        for _ in range(6):
+            size = 0.5 * (small + large)
+            fits = self.feasible(self.measure(trajectory.towards(home, size), self.fine))
+            small, large = (size, large) if fits else (small, size)
+        return trajectory.towards(home, max(small, 0.01))
 
 
 def excite(robot: Robot, settings: Excitation) -> Excited:
@@ -171,12 +194,12 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
         drawn = [rng.standard_normal(problem.size) for _ in range(8)]
         start = min(drawn, key=problem.cost)
         if before is None:
-            before = problem.measure(problem.trajectory(drawn[0]), 8 * problem.samples)
+            before = problem.measure(problem.fitting(problem.trajectory(drawn[0])), problem.fine)
         result = minimize(problem.cost, start, method="L-BFGS-B", options={"maxiter": settings.iterations})
-        trajectory = problem.trajectory(result.x)
-        measured = problem.measure(trajectory, 8 * problem.samples)
+        trajectory = problem.fitting(problem.trajectory(result.x))
+        measured = problem.measure(trajectory, problem.fine)
         if problem.feasible(measured):
-            found.append((problem.cost(result.x), trajectory, measured))
+            found.append((problem.quality(measured), trajectory, measured))
     if not found:
         raise RetorqueError(
             f"no motion of '{robot.name}' kept its torque limits and stayed clear of itself; "

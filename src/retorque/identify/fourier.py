@@ -28,6 +28,11 @@ class Fourier:
         if self.a.shape != self.b.shape or self.centre.shape != self.a.shape[:1]:
             raise RetorqueError("a and b must be (joints, harmonics) and the centre (joints,)")
 
+    def towards(self, pose: Array, size: float) -> Fourier:
+        """The same motion at a part of its size, drawn towards a pose; limits that both respect still hold."""
+        centre = pose + size * (self.centre - pose)
+        return Fourier(a=size * self.a, b=size * self.b, centre=centre, period=self.period)
+
     @property
     def harmonics(self) -> int:
         return self.a.shape[1]

@@ -150,7 +150,7 @@ class NpzTable(Table):
     def open(cls, path: Path) -> NpzTable:
         """Names "q" of shape (samples, n) become columns q1..qn."""
         names: list[str] = []
-        with zipfile.ZipFile(_seekable(path)) as archive:
+        with _seekable(path) as file, zipfile.ZipFile(file) as archive:
             for member, (_, shape, _) in _members(archive, path):
                 stem = member.removesuffix(".npy")
                 names += [stem] if len(shape) == 1 else [f"{stem}{k + 1}" for k in range(shape[1])]
@@ -160,7 +160,7 @@ class NpzTable(Table):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         self.bad.clear()
-        with zipfile.ZipFile(_seekable(self.path)) as archive:
+        with _seekable(self.path) as file, zipfile.ZipFile(file) as archive:
             arrays = []
             for member, (offset, shape, dtype) in _members(archive, self.path):
                 stream = archive.open(member)

@@ -1,0 +1,121 @@
+"""The commands: result files, export that reloads to the same torques, a page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from retorque.errors import RetorqueError
+from retorque.identify.commands import (
+    IdentifySettings,
+    PayloadSettings,
+    identify,
+    parse_gains,
+    parse_rows,
+    payload,
+)
+from retorque.identify.estimator import fit
+from retorque.identify.export import export
+from retorque.identify.friction import preset
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+
+Simulate = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def logs(simulate: Simulate, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("logs")
+    paths = []
+    for seed in range(2):
+        truth = simulate("z1", seconds=8.0, rate=200.0, seed=seed)
+        m = truth.motion
+        noise = 0.05 * np.random.default_rng(seed).standard_normal(m.torque.shape)
+        path = folder / f"log{seed}.npz"
+        np.savez(path, time=m.time, q=m.q, qd=m.qd, torque=m.torque + noise)
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def test_result_report_and_export(logs: tuple[Path, Path], tmp_path: Path) -> None:
+    settings = IdentifySettings(
+        logs=(logs[0],),
+        robot="z1",
+        validate=(logs[1],),
+        friction="auto",
+        json=tmp_path / "result.json",
+        report=tmp_path / "report",
+        export=tmp_path / "export",
+    )
+    assert identify(settings) == 0
+    content = json.loads((tmp_path / "result.json").read_text())
+    assert content["physically_consistent"] and min(content["pseudo_inertia_min_eigenvalue"].values()) > 0.0
+    assert max(content["validation"]["relative_error"]) < 0.2 and len(content["train"]["rmse"]) == 6
+    assert {"name", "value", "std", "unit"} <= set(content["parameters"][0])
+    assert content["dropped"]["train"]["dropped"] == 0 and content["base_parameters"]
+    assert set(content["friction"]["cross_validated_rmse"]) >= {"sign", "presliding"}
+    page = (tmp_path / "report" / "identification.html").read_text()
+    assert page.startswith("<!doctype html>") and page.count("data:image/png;base64,") == 4
+    assert "http" not in page.replace("http-equiv", "") and "What to record next" in page
+    robot = Robot.load("z1")
+    rng = np.random.default_rng(0)
+    q, qd, qdd = (rng.uniform(-1.0, 1.0, (20, 6)) for _ in range(3))
+    inertial = np.array([item["value"] for item in content["parameters"][:60]]).reshape(6, 10)
+    armature = np.array([item["value"] for item in content["parameters"][60:66]])
+    wanted = RigidBody(robot, inertial, armature).inverse_dynamics(q, qd, qdd)
+    for ending in ("toml", "urdf", "xml"):
+        reloaded = Robot.load(tmp_path / "export" / f"z1_identified.{ending}")
+        found = RigidBody(reloaded).inverse_dynamics(q, qd, qdd)
+        assert np.allclose(found, wanted, rtol=1e-6, atol=1e-6), ending
+    friction = json.loads((tmp_path / "export" / "z1_identified_friction.json").read_text())
+    assert len(friction["coefficients"]) == 6
+
+
+def test_impossible_links_are_not_exported_and_nothing_is_written(logs: tuple[Path, Path], tmp_path: Path) -> None:
+    settings = IdentifySettings(
+        logs=(logs[0],),
+        robot="z1",
+        rows="0:300",
+        method="wls",
+        json=tmp_path / "result.json",
+        export=tmp_path / "export",
+    )
+    with pytest.raises(RetorqueError, match="--method sdp"):
+        identify(settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_payload_command(simulate: Simulate, logs: tuple[Path, Path], tmp_path: Path) -> None:
+    settings = PayloadSettings(
+        empty=logs[0], loaded=logs[1], robot="z1", friction="coulomb-viscous", json=tmp_path / "payload.json"
+    )
+    assert payload(settings) == 0
+    content = json.loads((tmp_path / "payload.json").read_text())
+    # nothing was carried
+    assert abs(content["mass_kg"]) < 3.0 * content["mass_std_kg"] + 0.02
+    assert len(content["centre_m"]) == len(content["centre_std_m"]) == 3 and len(content["drive_gains"]) == 6
+
+
+def test_estimate_export_needs_possible_links(simulate: Simulate, tmp_path: Path) -> None:
+    truth = simulate("z1", seconds=3.0)
+    estimate = fit(truth.motion, truth.robot, preset("coulomb-viscous"), "sdp")
+    paths = export(estimate, tmp_path, name="mine")
+    assert Robot.load(paths["card"]).name == "mine"
+    assert np.allclose(Robot.load(paths["mjcf"]).armature, estimate.armature)
+
+
+def test_rows_and_gains_are_read_or_refused() -> None:
+    assert parse_rows("355:5090") == slice(355, 5090) and parse_rows(":") == slice(None)
+    assert parse_rows("7:") == slice(7, None)
+    for bad in ("5", "a:b", "9:3", "-4:5"):
+        with pytest.raises(RetorqueError):
+            parse_rows(bad)
+    assert parse_gains(()) is None
+    assert np.allclose(parse_gains(("1,2", "3")), [1.0, 2.0, 3.0])
+    with pytest.raises(RetorqueError, match="numbers"):
+        parse_gains(("x",))

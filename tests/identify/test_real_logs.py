@@ -1,0 +1,52 @@
+"""The recorded UR10e and Panda reach the published figures, with links that can exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retorque.bench.real_logs import PANDA_RMSE, UR10E_GAINS, UR10E_RELATIVE, Settings, panda_logs, run, ur10e_logs
+from retorque.errors import RetorqueError
+from retorque.identify.choose import choose_friction
+from retorque.identify.log import Log
+from retorque.identify.signal import Filter
+from retorque.robots.robot import Robot
+
+
+def test_both_robots_reach_their_figures(shared: Path) -> None:
+    report = run(Settings(data=shared / "data", methods=("sdp",)))
+    errors = {
+        name: [row for row in report.rows if row.robot == name and row.unit != "s"] for name in ("ur10e", "panda")
+    }
+    assert [row.paper for row in errors["ur10e"]] == list(UR10E_RELATIVE)
+    assert [row.paper for row in errors["panda"]] == list(PANDA_RMSE)
+    for row in (*errors["ur10e"], *errors["panda"]):
+        assert row.paper is not None and row.mean <= row.paper, row
+        assert row.extra["eigenvalue"] > 0.0
+
+
+def test_the_friction_model_is_chosen_on_training_data(shared: Path) -> None:
+    for name, folder, logs in (("ur10e", "ur10e", ur10e_logs), ("panda", "panda_exciting", panda_logs)):
+        robot = Robot.load(name)
+        train, _ = logs(shared / "data" / folder, robot, Filter())
+        assert choose_friction(train, robot)[0] == "presliding"
+
+
+def test_corrupt_and_narrow_logs_are_read(shared: Path) -> None:
+    robot = Robot.load("ur10e")
+    folder = shared / "data" / "ur10e"
+    corrupt = Log((folder / "ur-19_09_27-11_32_02.csv.gz",), robot, drive_gains=UR10E_GAINS)
+    motion = corrupt.load()
+    assert corrupt.dropped.counts["rows with impossible values"] > 5 and len(motion) > 1000  # type: ignore[arg-type]
+    assert np.max(np.abs(motion.q)) < 2.0 * np.pi and np.max(np.abs(motion.qd)) < 3.0  # type: ignore[union-attr]
+    narrow = Log((folder / "ur-19_09_27-11_28_22.csv.gz",), robot, drive_gains=UR10E_GAINS)
+    assert len(narrow.load()) > 500 and narrow.dropped.total == 0  # type: ignore[arg-type]
+
+
+def test_without_the_data_it_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RetorqueError, match="--data"):
+        run(Settings(data=tmp_path / "nowhere"))
+    with pytest.raises(RetorqueError, match="neither"):
+        run(Settings(data=tmp_path))

@@ -17,6 +17,7 @@ from retorque.errors import RetorqueError
 from retorque.files import write_whole
 from retorque.identify.choose import choose_friction
 from retorque.identify.columns import read_map
+from retorque.identify.estimate import Score
 from retorque.identify.estimator import estimator
 from retorque.identify.export import check_exportable, export
 from retorque.identify.friction import Friction, preset
@@ -108,16 +109,17 @@ def identify(settings: IdentifySettings) -> int:
             raise RetorqueError(f"'{folder}' is a file; name a folder")
     train_log = open_log(settings, robot, settings.logs, settings.rows)
     data = train_log.load()
-    dropped = {"train": train_log.dropped}
     friction, compared = choose(settings.friction, data, robot)
     estimate = method.fit(data, robot, friction)
     train = estimate.score(data)
+    dropped = {"train": train_log.dropped}  # complete once the whole log has been read
     held: Motion | Log | None = None
+    validation: Score | None = None
     if settings.validate:
         validate_log = open_log(settings, robot, settings.validate, settings.validate_rows)
         held = validate_log.load()
+        validation = estimate.score(held)
         dropped["validation"] = validate_log.dropped
-    validation = None if held is None else estimate.score(held)
     if settings.export:
         check_exportable(estimate)  # before anything is written
     content = as_json(estimate, train, validation, dropped, plain(settings))

@@ -37,7 +37,8 @@ class Log:
     """(n,) [N·m/A] for logs of motor current."""
     filter: Filter = field(default_factory=Filter)
     dropped: Dropped = field(default_factory=Dropped)
-    """What the last reading left out."""
+    """What the last whole reading left out."""
+    _reading: Dropped = field(default_factory=Dropped)
 
     def __post_init__(self) -> None:
         if not self.paths:
@@ -53,7 +54,7 @@ class Log:
 
     def chunks(self) -> Iterator[Motion]:
         """Pieces of motion, thinned by the filter's stride."""
-        self.dropped = Dropped()
+        self._reading = record = Dropped()
         for path in self.paths:
             window = Window(self.robot.n, self.filter)
             for begins, time, values in _stretches(self._believed(path)):
@@ -62,12 +63,13 @@ class Log:
                     window = Window(self.robot.n, self.filter)
                 yield from window.push(time, values)
             yield from self._finish(window)
+        self.dropped = record
 
     def _finish(self, window: Window) -> Iterator[Motion]:
         if window.rows >= SHORTEST:
-            self.dropped.pieces += 1
+            self._reading.pieces += 1
         elif window.rows:
-            self.dropped.counts["rows in stretches too short to filter"] += window.rows
+            self._reading.counts["rows in stretches too short to filter"] += window.rows
         yield from window.flush()
 
     def load(self) -> Motion | Log:
@@ -99,15 +101,16 @@ class Log:
         gains = self._gains(picked, table)
         rate = self.columns.rate if self.columns is not None else None
         for rows, values in table.blocks():
+            for reason, bad in table.bad.items():
+                lost = bad[self._chosen(bad)]
+                self._reading.note(reason, lost)
+                self._reading.rows += len(lost)
             chosen = self._chosen(rows)
             rows, values = rows[chosen], values[chosen]
             time = rows / rate if picked.time is None and rate else values[:, picked.time or 0]
             velocity = None if picked.velocity is None else scale * values[:, picked.velocity]
             with np.errstate(over="ignore", invalid="ignore"):
                 yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
-        for reason, count in table.bad.items():
-            self.dropped.counts[reason] += count
-            self.dropped.rows += count
 
     def _gains(self, picked: Picked, table: Table) -> Array:
         if picked.is_current and self.drive_gains is None:
@@ -141,7 +144,7 @@ class Log:
         names = [name for name in ("time", "position", "velocity", effort) if name in files]
         widths = [1 if name == "time" else self.robot.n for name in names]
         readers = [
-            _flat(folder / files[name], width, self.dropped.counts) for name, width in zip(names, widths, strict=True)
+            _flat(folder / files[name], width, self._reading.counts) for name, width in zip(names, widths, strict=True)
         ]
         number = 0
         for parts in zip(*readers, strict=False):
@@ -158,9 +161,9 @@ class Log:
 
     def _believed(self, path: Path) -> Iterator[tuple[Array, Array]]:
         """Times (rows,) and signals (rows, 2n or 3n) of the rows that passed every check."""
-        cleaner = Cleaner(Limits.of(self.robot, current=self.drive_gains is not None), self.dropped)
+        cleaner = Cleaner(Limits.of(self.robot, current=self.drive_gains is not None), self._reading)
         for rows, time, position, velocity, effort in self.raw(path):
-            self.dropped.rows += len(rows)
+            self._reading.rows += len(rows)
             keep = cleaner.clean(rows, time, position, velocity, effort)
             signals = [position, effort] if velocity is None else [position, velocity, effort]
             yield time[keep], np.concatenate(signals, axis=1)[keep]
@@ -189,6 +192,12 @@ def _flat(path: Path, width: int, bad: Counter[str]) -> Iterator[Array]:
         raise RetorqueError(f"'{path.name}' has {table.width} columns; it must have {width}, or one value a line")
     rest = np.zeros((0,))
     for _, values in table.blocks():
+        for reason, lost in table.bad.items():
+            if len(lost) and table.width != width:
+                raise RetorqueError(
+                    f"line {lost[0] + 1} of '{path.name}' is not one value; every later joint would shift"
+                )
+            bad[reason] += len(lost)
         flat = np.concatenate([rest, values.ravel()])
         # whole groups of BLOCK rows, so that all files of a folder advance together
         whole = len(flat) // (width * BLOCK) * BLOCK
@@ -200,5 +209,3 @@ def _flat(path: Path, width: int, bad: Counter[str]) -> Iterator[Array]:
         yield rest[: rows * width].reshape(rows, width)
     if len(rest) % width:
         bad["rows with missing or extra columns"] += 1
-    for reason, count in table.bad.items():
-        bad[reason] += count

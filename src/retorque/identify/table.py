@@ -36,8 +36,8 @@ class Table:
     """The header, or None where the file has none."""
     width: int
     """Columns of a whole row."""
-    bad: Counter[str] = field(default_factory=Counter)
-    """Rows that the last reading could not use, by reason."""
+    bad: dict[str, Array] = field(default_factory=dict)
+    """Rows of the last block that could not be used, by reason."""
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Row numbers (rows,) and values (rows, width); NaN where a field is not a number."""
@@ -110,12 +110,12 @@ class TextTable(Table):
         return table
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
-        self.bad.clear()
         lines = itertools.islice(_lines(self.path), self.skip, None)
         wanted = (line for line in lines if line and not line.startswith("#"))
         number = 0
         while chunk := list(itertools.islice(wanted, BLOCK)):
             values, whole = self._parse(chunk)
+            self.bad = {"rows with missing or extra columns": number + np.flatnonzero(~whole)}
             yield number + np.flatnonzero(whole), values
             number += len(chunk)
 
@@ -131,7 +131,6 @@ class TextTable(Table):
             pass
         parts = [_split(line, self.delimiter) for line in lines]
         whole = np.array([len(row) == self.width for row in parts], dtype=bool)
-        self.bad["rows with missing or extra columns"] += int(np.sum(~whole))
         rows = [[_number(text) for text in row] for row, good in zip(parts, whole, strict=True) if good]
         return np.array(rows, dtype=float).reshape(-1, self.width), whole
 
@@ -159,7 +158,6 @@ class NpzTable(Table):
         return cls(path, tuple(names), len(names))
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
-        self.bad.clear()
         with _seekable(self.path) as file, zipfile.ZipFile(file) as archive:
             arrays = []
             for member, (offset, shape, dtype) in _members(archive, self.path):
@@ -168,8 +166,7 @@ class NpzTable(Table):
                 arrays.append((stream, shape, dtype))
             rows = min(shape[0] for _, shape, _ in arrays)
             longest = max(shape[0] for _, shape, _ in arrays)
-            if longest != rows:
-                self.bad["samples that not every array has"] += longest - rows
+            self.bad = {"samples that not every array has": np.arange(rows, longest)}
             for start in range(0, rows, BLOCK):
                 count = min(BLOCK, rows - start)
                 columns = []
@@ -183,6 +180,7 @@ class NpzTable(Table):
                         raise RetorqueError(f"'{self.path}' is cut short")
                     columns.append(np.frombuffer(data, dtype).reshape(count, each).astype(float))
                 yield np.arange(start, start + count), np.concatenate(columns, axis=1)
+                self.bad = {}
 
 
 def _seekable(path: Path) -> IO[bytes]:
@@ -221,7 +219,6 @@ class ParquetTable(Table):
         return cls(path, tuple(names), len(names))
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
-        self.bad.clear()
         start = 0
         try:
             for batch in _parquet(self.path).iter_batches(batch_size=BLOCK, columns=list(self.names or ())):

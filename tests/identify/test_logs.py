@@ -270,7 +270,7 @@ def test_refusals_say_what_to_do(recorded: tuple[Robot, np.ndarray], tmp_path: P
     (tmp_path / "q.txt").write_text("0.1\n0.2 0.3\n" + "0.1\n" * 600)
     (tmp_path / "u.txt").write_text("0.1\n" * 600)
     folder = Columns(files={"position": "q.txt", "torque": "u.txt"}, rate=100.0)
-    with pytest.raises(RetorqueError, match="line 2 of 'q.txt'"):
+    with pytest.raises(RetorqueError, match=r"line 2 of 'q\.txt'"):
         load(tmp_path, robot, columns=folder)
     (tmp_path / "bad.toml").write_text("positon = [1]")
     with pytest.raises(RetorqueError, match="did you mean 'position'"):

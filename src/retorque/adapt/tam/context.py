@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 
-from retorque.errors import RetorqueError
 from retorque.adapt.tam.preset import MAX_JOINTS
+from retorque.errors import RetorqueError
 from retorque.physics.inertia import robot_inertia, to_vector
 from retorque.physics.parameters import mount
 from retorque.physics.profile import profile_of
@@ -42,14 +43,14 @@ class Context:
         self.armature_shift = 0.5 * (p.armature_max + p.armature_min) - robot.armature  # (n,) [kg·m²]
         self._probes = [RigidBody(robot, inertial, np.zeros(robot.n)) for inertial in _probe_inertias(robot)]
         self.probe_scale = float(p.payload_mass[1]) / self.unit  # (n,) [kg/(N·m)]
-        inertia = np.mean(np.diagonal(self.body.mass_matrix(poses), axis1=-2, axis2=-1), axis=0)
+        inertia = np.mean(np.diagonal(mass_matrices(self.body, poses), axis1=-2, axis2=-1), axis=0)
         load = np.sqrt(np.mean(self.probe_torques(poses, 0.0 * poses, 0.0 * poses)[..., 0, :] ** 2, axis=0))
         self.static = np.stack(
             [
                 np.log(self.load / self.unit),
                 np.log(10.0 * inertia / self.unit),
                 10.0 * self.armature_range / self.unit,
-                np.tanh(self.armature_shift / self.unit),
+                np.log(np.maximum(1.0 + self.armature_shift / inertia, 1e-3)),
                 p.viscous_max / self.unit,
                 p.bias_max / self.unit,
                 p.dead_zone_max / self.unit,
@@ -66,11 +67,21 @@ class Context:
 
     def probe_matrices(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The same as a mass matrix (..., 4, n, n) and a bias (..., 4, n): torque = matrix @ acceleration + bias."""
-        matrix = np.stack([body.mass_matrix(q) for body in self._probes], axis=-3)
+        matrix = np.stack([mass_matrices(body, q) for body in self._probes], axis=-3)
         bias = np.stack([body.bias(q, qd) for body in self._probes], axis=-2)
         matrix[..., 1:, :, :] -= matrix[..., :1, :, :]
         bias[..., 1:, :] -= bias[..., :1, :]
         return matrix * self.probe_scale[:, None], bias * self.probe_scale
+
+
+def mass_matrices(body: RigidBody, q: Array) -> Array:
+    """The same as `body.mass_matrix` (..., n, n), with one symmetrisation for all states instead of one each."""
+    flat = q.reshape(-1, body.nq)
+    out = np.empty((len(flat), body.nv, body.nv))
+    for index, row in enumerate(flat):
+        out[index] = pin.crba(body.model, body.data, row)
+    upper = np.triu(out)
+    return (upper + np.triu(upper, 1).swapaxes(-1, -2)).reshape(*q.shape[:-1], body.nv, body.nv)
 
 
 def _probe_inertias(robot: Robot) -> list[Array]:

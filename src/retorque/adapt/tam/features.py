@@ -18,6 +18,8 @@ BOUND = 20.0
 """Features are clipped to this."""
 POSITION, NOMINAL, BASIS = 9, 6 + PROBES, 10 + PROBES
 """Sizes of the adaptor's feature groups (for a window of 8 ticks)."""
+SHIFT = 8
+"""Which number of the basis is the torque of the armature in the middle of its range beyond the ideal one."""
 
 
 def fast_size(preset: Preset) -> int:
@@ -81,9 +83,7 @@ def history_rows(
     return rows, _slow_rows(context, preset, position, velocity, qdd, usable)
 
 
-def _slow_rows(
-    context: Context, preset: Preset, position: Array, velocity: Array, qdd: Array, usable: Array
-) -> Array:
+def _slow_rows(context: Context, preset: Preset, position: Array, velocity: Array, qdd: Array, usable: Array) -> Array:
     position, velocity, qdd, share = _means(usable.astype(float), preset.slow, position, velocity, qdd)
     usable = share > 0.0
     if preset.variant == "tam-no-residual":
@@ -140,13 +140,20 @@ def adaptor_features(
     bends = [steep, middle, wide, xp.tanh(newest / 0.02), xp.tanh(newest / 0.1)]
     velocity = xp.concatenate([qd, xp.stack(bends, -1)], -1)
     window = xp.clip((torque - nominal[..., None]) / unit[..., None], -BOUND, BOUND)
-    spread = xp.clip(ideal * context.armature_range / unit, -BOUND, BOUND)
-    shift = xp.clip(ideal * context.armature_shift / unit, -BOUND, BOUND)
+    spread, shift = ideal * context.armature_range / unit, ideal * context.armature_shift / unit
     carried = nominal - context.armature * ideal
-    probe = [xp.clip(probes[..., k, :], -BOUND, BOUND) for k in range(PROBES)]
+    probe = [probes[..., k, :] for k in range(PROBES)]
     scaled = nominal / unit
     query = xp.stack(
-        [nominal / load, xp.tanh(scaled), xp.tanh(4.0 * scaled), spread, shift, carried / load, *probe],
+        [
+            nominal / load,
+            xp.tanh(scaled),
+            xp.tanh(4.0 * scaled),
+            xp.clip(spread, -BOUND, BOUND),
+            xp.clip(shift, -BOUND, BOUND),
+            carried / load,
+            *(xp.clip(value, -BOUND, BOUND) for value in probe),
+        ],
         -1,
     )
     basis = xp.stack(
@@ -160,7 +167,7 @@ def adaptor_features(
             abs(middle),
             spread,
             shift,
-            xp.clip(carried / unit, -BOUND, BOUND),
+            carried / unit,
             *probe,
         ],
         -1,

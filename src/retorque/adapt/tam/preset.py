@@ -39,11 +39,11 @@ class Preset:
     """Rows averaged into one row of the slowly changing features; 0: the paper's four features only."""
     columns: int = 60
     """Longest history, in columns (12 s)."""
-    width: int = 96
+    width: int = 64
     """Width of a token."""
     layers: int = 3
     """Transformer layers."""
-    heads: int = 6
+    heads: int = 4
     """Attention heads."""
     expand: int = 2
     """Width of the layers' perceptrons, in token widths."""

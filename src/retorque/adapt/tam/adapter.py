@@ -1,0 +1,88 @@
+"""TAM behind the adapters' interface: a streaming encoder and the torque adaptor, in NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt.adapter import Adapter
+from retorque.adapt.tam.context import Context
+from retorque.adapt.tam.fast_adaptor import FastAdaptor
+from retorque.adapt.tam.history import History
+from retorque.adapt.tam.streaming import StreamingEncoder
+from retorque.adapt.tam.weights import check, find, load_weights
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+
+class TamAdapter(Adapter):
+    """The Torque Adaptation Module.
+
+    `observe` stores a tick; `learn` makes a new column of tokens once 200 new samples are there; `correct` asks the
+    adaptor. The first latent knows the robot's profile only; the first that has seen motion comes after 0.23 s.
+
+    Args:
+        weights: a file of weights; default: the ones on board for this adapter.
+    """
+
+    learn_every = 1
+    variant = "tam"
+    per_robot = False
+
+    def __init__(
+        self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
+    ):
+        super().__init__(robot, trials, timestep, seed)
+        path = weights or find(self.variant, robot.name if self.per_robot else "")
+        tensors, preset, self.header = load_weights(path)
+        check(self.header, path, robot, timestep)
+        self.preset = preset
+        self.context = Context(robot)
+        self.history = History(self.context, preset, trials, timestep)
+        self.encoder = StreamingEncoder(tensors, preset, self.context, trials)
+        self.adaptor = FastAdaptor(tensors, preset, self.context)
+        self._window = np.zeros((3, trials, robot.n, preset.window))
+        self.reset()
+
+    def reset(self) -> None:
+        self.history.reset()
+        self.encoder.reset()
+        self._filled = False
+        self.learn()
+
+    def observe(self, state: State) -> None:
+        if not self.history.add(state):
+            return
+        window = self._window
+        window[..., 1:] = window[..., :-1]
+        for row, value in zip(window, (state.position, state.velocity, state.torque), strict=True):
+            row[..., 0] = value
+        if not self._filled:
+            window[...] = window[..., :1]
+            self._filled = True
+
+    def learn(self) -> None:
+        while self.history.due:
+            self.adaptor.set_latent(self.encoder.push(self.history.patch()))
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd, torque = self._window
+        body = self.context.body
+        ideal = body.forward_dynamics(q[..., 0], qd[..., 0], nominal_torque)
+        probes = self.context.probe_torques(q[..., 0], qd[..., 0], ideal)
+        return nominal_torque + self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
+
+
+class FineTuned(TamAdapter):
+    """TAM with weights that were fine-tuned for this robot."""
+
+    per_robot = True
+
+
+class NoResidual(TamAdapter):
+    """TAM without the physics residual in its history: the paper's ablation."""
+
+    variant = "tam-no-residual"

@@ -1,0 +1,106 @@
+"""Nominal torques to ask about, and the loss of the corrections found for them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from retorque.adapt.tam.features import adaptor_features
+from retorque.adapt.tam.labels import teacher
+from retorque.adapt.tam.network import Tam
+
+HUBER = 1e-2
+"""Threshold of the Huber loss [units]."""
+STATE_KEYS = ("A", "b", "losses", "external", "ideal_inverse", "ideal_bias", "probe_matrix", "probe_bias", "window")
+
+
+def nominal_torques(batch: dict[str, Tensor], samples: int, generator: torch.Generator) -> Tensor:
+    """Nominal torques around each state, (rollouts, columns, states, samples, n) [N·m].
+
+    One in four is the applied torque plus noise (B.9). The others are what the ideal robot needs for an acceleration
+    near the recorded one: under a good correction that is what a controller asks for, and on light joints B.9 alone
+    would almost never come near it.
+    """
+    shape = (*batch["b"].shape[:3], samples, batch["b"].shape[-1])
+    unit = batch["unit"][:, None, None, None]
+
+    def normal() -> Tensor:
+        return torch.randn(shape, generator=generator)
+
+    def spread(low: float, high: float) -> Tensor:
+        share = torch.rand((*shape[:-1], 1), generator=generator)
+        return low * (high / low) ** share
+
+    acceleration = batch["acceleration"][..., None, :].clip(-50.0, 50.0) + spread(0.3, 10.0) * normal()
+    needed = torch.einsum("rcsij,rcskj->rcski", batch["ideal_mass"], acceleration)
+    slip = spread(0.02, 1.0) * (torch.rand((*shape[:-1], 1), generator=generator) < 0.5)
+    light = 40.0 * torch.diagonal(batch["ideal_mass"], dim1=-2, dim2=-1)[..., None, :]  # of 40 rad/s² [N·m]
+    near = batch["ideal_bias"][..., None, :] + needed + slip * torch.minimum(unit, light) * normal()
+    around = batch["command"][..., None, :] + 2.0 * torch.rand((*shape[:-1], 1), generator=generator) * unit * normal()
+    chosen = torch.where(torch.rand((*shape[:-1], 1), generator=generator) < 0.25, around, near)
+    limit = batch["limit"][:, None, None, None]
+    return torch.clip(chosen, -limit, limit)
+
+
+def correction_loss(
+    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """Mean Huber loss of the corrections of a batch (in thresholds), and root mean square figures [units].
+
+    Half of the loss is of the command, half of the nominal torque that its error amounts to.
+    """
+    z = network.encoder(batch["fast"], batch["slow"], batch["static"], batch["present"])
+    nominal = nominal_torques(batch, samples, generator)
+    error, size = correction_errors(network, batch, z, nominal)
+    kept = batch["present"][:, None, None, None].expand_as(error).to(error.dtype)
+    total = kept.sum()
+    weight = 1.0 / (1.0 + 0.1 * size.abs())
+    nominal_error = as_nominal(batch, error)
+    loss = _huber(error * weight) + _huber(nominal_error / (1.0 + 0.1 * nominal_error.detach().abs()))
+    return {
+        "loss": 0.5 * (loss * kept).sum() / total,
+        "nominal": ((nominal_error.detach() * kept).square().sum() / total).sqrt(),
+        "error": ((error.detach() * kept).square().sum() / total).sqrt(),
+        "size": ((size * kept).square().sum() / total).sqrt(),
+        "share": ((error.detach() * weight * kept).abs().sum() / (size * weight * kept).abs().sum()),
+    }
+
+
+def as_nominal(batch: dict[str, Tensor], error: Tensor) -> Tensor:
+    """The error of the nominal torque that an error of the command amounts to, A⁻¹ error [units].
+
+    Where the hidden inertia is far from the ideal one, the same error of the command moves the robot very differently.
+    """
+    present = batch["present"].to(error.dtype)
+    matrix = batch["A"] + torch.diag_embed(1.0 - present)[:, None, None]
+    unit = batch["unit"][:, None, None, None]
+    return torch.matmul(torch.linalg.inv(matrix)[:, :, :, None], (error * unit)[..., None])[..., 0] / unit
+
+
+def _huber(error: Tensor) -> Tensor:
+    return functional.huber_loss(error, torch.zeros_like(error), delta=HUBER, reduction="none") / HUBER
+
+
+def correction_errors(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor) -> tuple[Tensor, Tensor]:
+    """Error of the corrections and the teacher's corrections, (rollouts, columns, states, samples, n) [units]."""
+    wide = {k: batch[k][:, :, :, None] for k in STATE_KEYS}
+    drive = {k: batch[k][:, None, None, None] for k in ("dead_zone", "torque_scale")}
+    scales = SimpleNamespace(
+        **{
+            k: batch[k][:, None, None, None]
+            for k in ("unit", "load", "armature", "armature_range", "armature_shift", "present")
+        }
+    )
+    ideal = torch.matmul(wide["ideal_inverse"], (nominal - wide["ideal_bias"])[..., None])[..., 0]
+    probes = torch.matmul(wide["probe_matrix"], ideal[..., None, :, None])[..., 0] + wide["probe_bias"]
+    window = wide["window"].expand(*nominal.shape[:4], *wide["window"].shape[4:])
+    features = adaptor_features(
+        torch, scales, window[..., 0, :, :], window[..., 1, :, :], window[..., 2, :, :], nominal, ideal, probes
+    )
+    wanted = (teacher(torch, {**wide, **drive}, nominal) - nominal) / scales.unit
+    latent = z[:, :, None, None]
+    found = network.adaptor(latent, features, nominal / scales.unit, scales.unit, scales.present)
+    return found - wanted, wanted

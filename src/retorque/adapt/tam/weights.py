@@ -1,0 +1,109 @@
+"""Weights as safetensors with a JSON header that says what they are for; anything that does not fit is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from retorque.adapt.tam.preset import FORMAT, RATE, Preset
+from retorque.errors import RetorqueError
+from retorque.files import write_whole
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+FOLDER = Path(__file__).parent / "weights"
+"""Where the weights on board lie."""
+KEY = "retorque-tam"
+GRAVITY = "torques include gravity"
+
+
+def checksum(tensors: dict[str, Array]) -> str:
+    """SHA-256 over names, shapes and numbers."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name], dtype=np.float32)
+        digest.update(f"{name}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def save_weights(
+    path: Path, tensors: dict[str, Array], preset: Preset, robots: list[str], only: str, made: dict[str, Any]
+) -> None:
+    """Write weights whole.
+
+    Args:
+        path: the file.
+        tensors: the network's, by name, float32.
+        preset: its sizes and variant.
+        robots: robots it was trained on.
+        only: the one robot it was fine-tuned for, or "" for weights that serve any arm.
+        made: how: seed, steps, minutes.
+    """
+    header = {
+        "format": FORMAT,
+        "preset": preset.header(),
+        "robots": robots,
+        "only": only,
+        "joints": {name: list(Robot.load(name).joint_names) for name in robots},
+        "rate": RATE,
+        "gravity": GRAVITY,
+        "ranges": "the profile of each robot's card",
+        "made": made,
+        "checksum": checksum(tensors),
+    }
+    write_whole(path, save(tensors, metadata={KEY: json.dumps(header)}))
+
+
+def load_weights(path: Path) -> tuple[dict[str, Array], Preset, dict[str, Any]]:
+    """Tensors, preset and header of a file; a truncated, altered or foreign one is refused."""
+    try:
+        with safe_open(path, framework="np") as file:
+            header = json.loads((file.metadata() or {})[KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        version, expected = header["format"], header["checksum"]
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise RetorqueError(f"'{path}' does not hold TAM weights ({error}); train or copy them again") from error
+    if version != FORMAT:
+        raise RetorqueError(f"'{path}' has weights of format {version}, this version reads {FORMAT}; train them again")
+    if checksum(tensors) != expected:
+        raise RetorqueError(f"'{path}' was altered: its numbers do not match its checksum; copy it again")
+    return tensors, Preset.of(header["preset"]), header
+
+
+def check(header: dict[str, Any], path: Path, robot: Robot, timestep: float) -> None:
+    """Refuse weights of another robot, joint order, rate or gravity convention."""
+    if abs(timestep * header["rate"] - 1.0) > 1e-6:
+        raise RetorqueError(
+            f"'{path}' was trained at {header['rate']:.0f} Hz and cannot run at {1.0 / timestep:.0f} Hz; use a "
+            f"timestep of {1.0 / header['rate']} s"
+        )
+    if header["gravity"] != GRAVITY:
+        raise RetorqueError(f"'{path}' was trained with another gravity convention ('{header['gravity']}')")
+    only = header["only"]
+    if only and only != robot.name:
+        raise RetorqueError(f"'{path}' was fine-tuned for '{only}', not for '{robot.name}'; use adapter 'tam'")
+    joints = header["joints"].get(robot.name)
+    if joints is not None and joints != list(robot.joint_names):
+        raise RetorqueError(
+            f"'{path}' expects joints {', '.join(joints)} of '{robot.name}', not {', '.join(robot.joint_names)}"
+        )
+
+
+def find(variant: str, robot: str = "") -> Path:
+    """The weights on board of a variant: for one robot, or for any arm."""
+    path = FOLDER / (f"{variant}-{robot}.safetensors" if robot else f"{variant}.safetensors")
+    if not path.exists():
+        have = sorted(p.stem for p in FOLDER.glob("*.safetensors"))
+        raise RetorqueError(
+            f"no weights '{path.stem}' on board (there are: {', '.join(have) or 'none'}); make them with "
+            f"`retorque train tam{f' --robots {robot}' if robot else ''}`"
+        )
+    return path

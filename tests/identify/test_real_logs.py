@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ from retorque.bench.real_logs import PANDA_RMSE, UR10E_GAINS, UR10E_RELATIVE, Se
 from retorque.errors import RetorqueError
 from retorque.identify.choose import choose_friction
 from retorque.identify.log import Log
+from retorque.identify.payload import estimate_payload
 from retorque.identify.signal import Filter
+from retorque.physics.inertia import to_vector
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
 
@@ -50,3 +54,18 @@ def test_without_the_data_it_says_so(tmp_path: Path) -> None:
         run(Settings(data=tmp_path / "nowhere"))
     with pytest.raises(RetorqueError, match="neither"):
         run(Settings(data=tmp_path))
+
+
+def test_a_payload_on_a_real_gearbox(shared: Path) -> None:
+    """Real currents and friction; only the payload's own torque is added by calculation."""
+    robot = Robot.load("ur10e")
+    fourier, points = ur10e_logs(shared / "data" / "ur10e", robot, Filter())
+    half = len(fourier) // 2
+    ten = to_vector(np.array(3.0), np.array([0.0, 0.02, 0.12]), 0.01 * np.eye(3))  # in wrist 3's own frame
+    body = RigidBody(robot)
+    for empty, bare in ((fourier[:half], fourier[half:]), (fourier, points)):
+        added = body.regressor(bare.q, bare.qd, bare.qdd)[..., -10:] @ ten
+        found = estimate_payload(empty, replace(bare, torque=bare.torque + added), robot)
+        assert abs(found.mass - 3.0) < 0.05 * 3.0
+        assert abs(found.mass - 3.0) < 2.0 * found.mass_std < 0.3
+        assert found.margin > 0.0

@@ -122,7 +122,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
     "excite": Command(
         summary="a motion that makes a robot's parameters show, within its limits",
         example="retorque excite --robot panda --time 20 --harmonics 5",
-        module="identify.commands",
+        module="identify.excite_command",
         settings="ExciteSettings",
         function="excite",
     ),

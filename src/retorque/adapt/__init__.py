@@ -21,6 +21,18 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "retorque.adapt.recursive.contact:RecursiveContact",
         "the same, and knows contact from mismatch",
     ),
+    "tam": (
+        "retorque.adapt.tam.adapter:TamAdapter",
+        "the learned torque adaptation module, one set of weights for all arms",
+    ),
+    "tam-ft": ("retorque.adapt.tam.adapter:FineTuned", "the same, fine-tuned for the robot"),
+    "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
+    "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
+    "tam-privileged": (
+        "retorque.adapt.tam.adapter:PrivilegedLatent",
+        "TAM with a latent of true parameters (baseline)",
+    ),
+    "physpred": ("retorque.adapt.tam.physpred:PhysPred", "predicts the parameters from history and inverts them"),
 }
 """Every adapter on board: where its class is, and what it does."""
 

@@ -42,6 +42,7 @@ class TamAdapter(Adapter):
         self.preset = preset
         self.context = Context(robot)
         self.history = History(self.context, preset, trials, timestep)
+        self._tensors = tensors
         self.encoder = StreamingEncoder(tensors, preset, self.context, trials)
         self.adaptor = FastAdaptor(tensors, preset, self.context)
         self._window = np.zeros((3, trials, robot.n, preset.window))
@@ -86,3 +87,20 @@ class NoResidual(TamAdapter):
     """TAM without the physics residual in its history: the paper's ablation."""
 
     variant = "tam-no-residual"
+
+
+class ShortWindow(TamAdapter):
+    """The torque adaptor alone, without any history beyond its last ticks: the paper's ablation."""
+
+    variant = "short-window"
+
+    def learn(self) -> None:
+        if self.history.columns == 0:
+            self.history.patch()
+            self.adaptor.set_latent(np.zeros((self.trials, self.robot.n, self.preset.latent), dtype=np.float32))
+
+
+class PrivilegedLatent(TamAdapter):
+    """TAM whose latent imitates one made from the true parameters: the paper's comparison with RMA."""
+
+    variant = "privileged"

@@ -68,9 +68,9 @@ def generate(context: Context, preset: Preset, settings: RolloutSettings, seed: 
     parameters = parameters[good]
     h = preset.half_window
     edge = ((h, h), (0, 0), (0, 0))
-    measured = [np.pad(record[name], edge) for name in ("q", "qd", "reported")]
+    q, qd, reported = (np.pad(record[name], edge) for name in ("q", "qd", "reported"))
     valid = np.pad(np.ones(record["q"].shape[:2], dtype=bool), edge[:2])
-    fast, slow = history_rows(context, preset, *measured, valid, 1e-3)
+    fast, slow = history_rows(context, preset, q, qd, reported, valid, 1e-3)
     at = state_ticks(preset, settings.states, len(parameters.payload_mass), rng)
     rows = np.arange(len(at))[:, None, None]
     kept = {name: record[name][at, rows] for name in ("position", "velocity", "command", "external")}

@@ -33,7 +33,7 @@ def accelerations(q: Array, qd: Array, valid: Array, half: int, average: int, ti
     windows = np.lib.stride_tricks.sliding_window_view
     stop = first + average * blocks
     whole = windows(valid, 2 * half + 1, axis=0)[first:stop:average]  # (blocks, trials, ticks)
-    complete = whole.all(axis=(1, 2))
+    complete = np.all(whole, axis=(1, 2))
     kq, kv = _kernel(offsets, taper)
     found = np.zeros((blocks, *q.shape[1:]))
     at_q = windows(q, 2 * half + 1, axis=0)[first:stop:average]  # (blocks, trials, n, ticks)

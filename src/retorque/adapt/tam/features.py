@@ -24,7 +24,7 @@ SHIFT = 8
 
 def fast_size(preset: Preset) -> int:
     """Features of a row and joint."""
-    return 6 if preset.slow else 5
+    return 6 if preset.slow else 4
 
 
 def slow_size(preset: Preset) -> int:
@@ -36,6 +36,15 @@ def patch_size(preset: Preset) -> int:
     """Numbers in one patch of one joint."""
     slow = preset.patch_rows // preset.slow * slow_size(preset) if preset.slow else 0
     return preset.patch_rows * fast_size(preset) + slow
+
+
+def hidden_features(preset: Preset) -> tuple[Array, Array]:
+    """What a variant may not see: masks of 0 and 1 over the fast and the slow features of a row."""
+    fast, slow = np.ones(fast_size(preset), dtype=np.float32), np.ones(slow_size(preset), dtype=np.float32)
+    if preset.variant == "tam-no-residual":
+        fast[3 : 5 if preset.slow else 4] = 0.0  # the residual and the acceleration it was made of
+        slow[2:] = 0.0  # loads by the ideal model
+    return fast, slow
 
 
 def history_rows(
@@ -66,16 +75,12 @@ def history_rows(
         array[~usable] = 0.0
     ideal = context.body.inverse_dynamics(position, velocity, qdd)
     residual = (applied - ideal) / context.unit
-    if preset.variant == "tam-no-residual":
-        residual = np.zeros_like(residual)
     flag = np.ones_like(position)
     if preset.slow:
         rate = qdd * context.armature_range / context.unit
-        if preset.variant == "tam-no-residual":
-            rate = np.zeros_like(rate)
         fast = [velocity, np.tanh(velocity / 0.03), applied / context.load, residual, rate, flag]
     else:
-        fast = [position, velocity, applied / context.load, residual, flag]
+        fast = [position, velocity, applied / context.load, residual]
     mask = usable[..., None, None]
     rows = np.where(mask, np.clip(np.stack(fast, axis=-1), -BOUND, BOUND), 0.0).swapaxes(0, 1).astype(np.float32)
     if not preset.slow:
@@ -86,13 +91,9 @@ def history_rows(
 def _slow_rows(context: Context, preset: Preset, position: Array, velocity: Array, qdd: Array, usable: Array) -> Array:
     position, velocity, qdd, share = _means(usable.astype(float), preset.slow, position, velocity, qdd)
     usable = share > 0.0
-    if preset.variant == "tam-no-residual":
-        physics = [np.zeros_like(position)] * (1 + PROBES)
-    else:
-        ideal = context.body.inverse_dynamics(position, velocity, qdd) - context.robot.armature * qdd
-        probes = context.probe_torques(position, velocity, qdd)
-        physics = [ideal / context.load, *np.moveaxis(probes, -2, 0)]
-    slow = np.stack([np.sin(position), np.cos(position), *physics], axis=-1)
+    ideal = context.body.inverse_dynamics(position, velocity, qdd) - context.robot.armature * qdd
+    probes = np.moveaxis(context.probe_torques(position, velocity, qdd), -2, 0)
+    slow = np.stack([np.sin(position), np.cos(position), ideal / context.load, *probes], axis=-1)
     slow = np.where(usable[..., None, None], np.clip(slow, -BOUND, BOUND), 0.0)
     return slow.swapaxes(0, 1).astype(np.float32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.context import Context
-from retorque.adapt.tam.features import fast_size, history_rows, slow_size
+from retorque.adapt.tam.features import fast_size, hidden_features, history_rows, slow_size
 from retorque.adapt.tam.preset import Preset
 from retorque.physics.state import State
 
@@ -26,6 +26,7 @@ class History:
         self._fast = np.zeros((trials, preset.patch_rows, n, fast_size(preset)), dtype=np.float32)
         slow_rows = preset.patch_rows // preset.slow if preset.slow else 0
         self._slow = np.zeros((trials, slow_rows, n, slow_size(preset)), dtype=np.float32)
+        self._seen = hidden_features(preset)
         self.reset()
 
     def reset(self) -> None:
@@ -35,7 +36,7 @@ class History:
         self._valid[:] = False
         self._fast[:] = 0.0
         self._slow[:] = 0.0
-        self._first: float | None = None  # the clock's zero [s]
+        self._first = np.nan  # the clock's zero [s]
         self.rejected = 0
 
     @property
@@ -46,7 +47,7 @@ class History:
 
     def add(self, state: State) -> bool:
         """Take in a report; False when it is out of order or a repetition and was left out."""
-        if self._first is None and np.isfinite(state.time):
+        if np.isnan(self._first) and np.isfinite(state.time):
             self._first = state.time
         tick = round((state.time - self._first) / self.timestep) if np.isfinite(state.time) else -1
         if tick < self.ticks:
@@ -71,6 +72,7 @@ class History:
             slots = at % self._length
             q, qd, torque = self._raw[:, slots]
             fast, slow = history_rows(self.context, p, q, qd, torque, self._valid[slots] & inside, self.timestep)
+            fast, slow = fast * self._seen[0], slow * self._seen[1]
             self._fast = np.concatenate([self._fast[:, p.stride_rows :], fast], axis=1)
             if p.slow:
                 self._slow = np.concatenate([self._slow[:, p.stride_rows // p.slow :], slow], axis=1)

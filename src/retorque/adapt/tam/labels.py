@@ -42,7 +42,7 @@ def state_labels(
     ideal_mass, ideal_bias = mass_matrices(context.body, q), context.body.bias(q, qd)
     inverse = np.linalg.inv(ideal_mass)
     matrix = mass @ inverse
-    spread = parameters[:, None]  # every state of a trial has the trial's parameters
+    spread = parameters[np.arange(len(q))[:, None]]  # every state of a trial has the trial's parameters
     moving = effective_torque(command, qd, spread) + external - bias
     probe_matrix, probe_bias = context.probe_matrices(q, qd)
     return {

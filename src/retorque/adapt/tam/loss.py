@@ -46,13 +46,13 @@ def nominal_torques(batch: dict[str, Tensor], samples: int, generator: torch.Gen
 
 
 def correction_loss(
-    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator
+    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator, latents: Tensor | None = None
 ) -> dict[str, Tensor]:
     """Mean Huber loss of the corrections of a batch (in thresholds), and root mean square figures [units].
 
     Half of the loss is of the command, half of the nominal torque that its error amounts to.
     """
-    z = network.encoder(batch["fast"], batch["slow"], batch["static"], batch["present"])
+    z = network.latents(batch) if latents is None else latents
     nominal = nominal_torques(batch, samples, generator)
     error, size = correction_errors(network, batch, z, nominal)
     kept = batch["present"][:, None, None, None].expand_as(error).to(error.dtype)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from retorque.adapt.tam.context import STATIC
-from retorque.adapt.tam.features import BASIS, NOMINAL, POSITION, SHIFT, patch_size
+from retorque.adapt.tam.features import BASIS, NOMINAL, POSITION, SHIFT, hidden_features, patch_size
+from retorque.adapt.tam.physical import PAYLOAD, PER_JOINT
 from retorque.adapt.tam.preset import MAX_JOINTS, Preset
 
 JUMP = 0.025
@@ -112,9 +113,10 @@ class Encoder(nn.Module):
     def patches(self, fast: Tensor, slow: Tensor) -> Tensor:
         """The patch of every column and joint, (trials, columns, n, numbers)."""
         p = self.preset
-        found = [_windows(fast, p.patch_rows, p.stride_rows, p.columns)]
+        seen_fast, seen_slow = (torch.from_numpy(mask) for mask in hidden_features(p))
+        found = [_windows(fast * seen_fast, p.patch_rows, p.stride_rows, p.columns)]
         if p.slow:
-            found.append(_windows(slow, p.patch_rows // p.slow, p.stride_rows // p.slow, p.columns))
+            found.append(_windows(slow * seen_slow, p.patch_rows // p.slow, p.stride_rows // p.slow, p.columns))
         return torch.cat(found, -1)
 
 
@@ -181,11 +183,48 @@ class Adaptor(nn.Module):
         return smooth + widths[..., 0] * side - widths[..., 1] * (1.0 - side)
 
 
+class PhysicalHead(nn.Module):
+    """The parameter object out of latents: numbers of `PhysicalRange` for each joint and for the payload."""
+
+    def __init__(self, preset: Preset):
+        super().__init__()
+        self.joint = nn.Linear(preset.latent, PER_JOINT)
+        self.payload = nn.Linear(preset.latent, PAYLOAD)
+
+    def forward(self, z: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+        """z (..., n, latent), present (..., n) -> (..., n, 19) and (..., 4)."""
+        weight = present[..., None].to(z.dtype)
+        return self.joint(z), self.payload((z * weight).sum(-2) / weight.sum(-2))
+
+
+class Privileged(nn.Module):
+    """Latents out of the true parameters: the teacher of `privileged`, for training only."""
+
+    def __init__(self, preset: Preset):
+        super().__init__()
+        self.up = nn.Linear(PER_JOINT + PAYLOAD, 2 * preset.width)
+        self.down = nn.Linear(2 * preset.width, preset.latent)
+
+    def forward(self, joint: Tensor, payload: Tensor) -> Tensor:
+        """(trials, n, 19) and (trials, 4) -> (trials, n, latent)."""
+        wide = payload[:, None].expand(-1, joint.shape[1], -1)
+        return self.down(functional.silu(self.up(torch.cat([joint, wide], -1))))
+
+
 class Tam(nn.Module):
-    """Encoder and adaptor together."""
+    """Encoder and adaptor together, with what a variant adds."""
 
     def __init__(self, preset: Preset):
         super().__init__()
         self.preset = preset
         self.encoder = Encoder(preset)
         self.adaptor = Adaptor(preset)
+        if preset.variant == "physpred":
+            self.physical = PhysicalHead(preset)
+        if preset.variant == "privileged":
+            self.privileged = Privileged(preset)
+
+    def latents(self, batch: dict[str, Tensor]) -> Tensor:
+        """Latents of every column of a batch's histories, (trials, columns, n, latent)."""
+        z = self.encoder(batch["fast"], batch["slow"], batch["static"], batch["present"])
+        return torch.zeros_like(z) if self.preset.variant == "short-window" else z

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from retorque.adapt.tam.context import Context
+from retorque.adapt.tam.physical import PhysicalRange
 from retorque.adapt.tam.preset import Preset
 from retorque.adapt.tam.shards import load_shard
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 
 JOINT_AXES: dict[str, tuple[int, ...]] = {
@@ -30,10 +32,12 @@ JOINT_AXES: dict[str, tuple[int, ...]] = {
     "acceleration": (3,),
     "external": (3,),
     "command": (3,),
+    "joint_numbers": (1,),
+    "payload_numbers": (),
 }
 """Which axes of a shard's arrays count joints."""
-PER_ROLLOUT = ("fast", "slow", "dead_zone", "torque_scale")
-SCALES = ("unit", "load", "armature", "armature_range", "armature_shift", "limit")
+PER_ROLLOUT = ("fast", "slow", "dead_zone", "torque_scale", "joint_numbers", "payload_numbers")
+"""Arrays that belong to a rollout as a whole; the others belong to its states."""
 
 
 class Scales:
@@ -41,6 +45,7 @@ class Scales:
 
     def __init__(self, context: Context, joints: int):
         robot = context.robot
+        self.robot, self.physical = robot, PhysicalRange(context)
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0 * context.unit)
         values = {
             "unit": context.unit,
@@ -73,6 +78,9 @@ class Pool:
         name = head["robot"]
         if name not in self._scales:
             self._scales[name] = Scales(Context(Robot.load(name)), self.joints)
+        scales = self._scales[name]
+        joint, payload = scales.physical.encode(Parameters.unflatten(scales.robot, arrays["parameters"].astype(float)))
+        arrays.update(joint_numbers=joint.astype(np.float32), payload_numbers=payload.astype(np.float32))
         fill = {"torque_scale": 1.0}
         self._shards.append(
             {k: _padded(arrays[k], axes, self.joints, fill.get(k, 0.0)) for k, axes in JOINT_AXES.items()}

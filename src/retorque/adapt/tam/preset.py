@@ -84,7 +84,7 @@ class Preset:
 
 
 PRESETS: dict[str, Preset] = {
-    "tiny": Preset(name="tiny", width=32, layers=1, heads=2, latent=16, hidden=32, depth=1, embed=16),
+    "tiny": Preset(name="tiny", columns=10, width=32, layers=1, heads=2, latent=16, hidden=32, depth=1, embed=16),
     "small": Preset(),
     "paper": Preset(
         name="paper",
@@ -99,7 +99,7 @@ PRESETS: dict[str, Preset] = {
         latent=64,
         hidden=64,
         depth=3,
-        embed=32,
+        embed=68,
     ),
 }
 """The presets on board; `tiny` is for tests."""

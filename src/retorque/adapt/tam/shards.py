@@ -39,7 +39,6 @@ def shard_seed(seed: int, index: int) -> int:
 def header(robot: Robot, preset: Preset, settings: RolloutSettings, seed: int) -> dict[str, Any]:
     """What travels with a shard."""
     history = {name: getattr(preset, name) for name in HISTORY_FIELDS}
-    history["residual"] = preset.variant != "tam-no-residual"
     return {
         "format": FORMAT,
         "robot": robot.name,
@@ -61,11 +60,10 @@ def load_shard(path: Path, preset: Preset) -> tuple[dict[str, Array], dict[str, 
         with safe_open(path, framework="np") as file:
             head = json.loads((file.metadata() or {})["retorque-tam-shard"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        made = head["history"]
+        made = {name: head["history"][name] for name in HISTORY_FIELDS}
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise RetorqueError(f"cannot read the shard '{path}': {error!r}; delete it and it is made again") from error
-    want = header(Robot.load(head["robot"]), preset, RolloutSettings(), 0)
-    if head["format"] != FORMAT or made != want["history"]:
+    if head["format"] != FORMAT or made != {name: getattr(preset, name) for name in HISTORY_FIELDS}:
         raise RetorqueError(f"the shard '{path}' was made for other histories than preset '{preset.name}'; delete it")
     return arrays, head
 

@@ -1,0 +1,37 @@
+"""The paper's PhysPred baseline: the history encoder predicts the parameters, and their inverse is sent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.adapt.tam.adapter import TamAdapter
+from retorque.adapt.tam.physical import PhysicalRange
+from retorque.physics.parameters import Parameters
+from retorque.physics.retarget import inverse_torque_command
+from retorque.physics.state import State
+
+Array = np.ndarray
+
+
+class PhysPred(TamAdapter):
+    """τ = Φ_ξ(q, q̇, F₀(q, q̇, τ⁰)) with ξ predicted from the history (C.2, C.5)."""
+
+    variant = "physpred"
+
+    def learn(self) -> None:
+        if not hasattr(self, "_range"):
+            self._range = PhysicalRange(self.context)
+        while self.history.due:
+            z = self.encoder.push(self.history.patch())
+            self.parameters = self._predict(z)
+
+    def _predict(self, z: Array) -> Parameters:
+        w = self._tensors
+        joint = z @ w["physical.joint.weight"].T + w["physical.joint.bias"]
+        payload = z.mean(axis=-2) @ w["physical.payload.weight"].T + w["physical.payload.bias"]
+        return self._range.decode(joint.astype(float), payload.astype(float))
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd = self._window[0, ..., 0], self._window[1].mean(axis=-1)
+        ideal = self.context.body.forward_dynamics(q, qd, nominal_torque)
+        return inverse_torque_command(self.context.body, self.parameters, q, qd, ideal)

@@ -1,0 +1,150 @@
+"""Training: the loss falls, a run that was stopped ends where it would have ended, and bad input is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retorque.adapt.tam.weights import load_weights
+from retorque.errors import RetorqueError
+
+torch = pytest.importorskip("torch")
+
+from retorque.adapt.tam.checkpoint import load_checkpoint  # noqa: E402 (after the check that torch is there)
+from retorque.adapt.tam.network import Tam  # noqa: E402
+from retorque.adapt.tam.objective import objective  # noqa: E402
+from retorque.adapt.tam.pool import Pool  # noqa: E402
+from retorque.adapt.tam.preset import VARIANTS, preset  # noqa: E402
+from retorque.adapt.tam.shards import shard_path  # noqa: E402
+from retorque.adapt.tam.train import TrainSettings, train  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("shards")
+
+
+def settings(shards: Path, out: Path, **other) -> TrainSettings:
+    return TrainSettings(
+        **{
+            "robots": ("panda", "piper"),
+            "preset": "tiny",
+            "steps": 100,
+            "out": out,
+            "shards": shards,
+            "workers": 0,
+            "rollouts": 16,
+            "steps_per_shard": 1000,
+            "batch": 8,
+            "warmup": 5,
+            "learning_rate": 5e-3,
+            **other,
+        }
+    )
+
+
+def loss_of(network: Tam, shards: Path) -> float:
+    """The loss of a network over one large batch, the same at every call."""
+    pool = Pool(network.preset, 7, 2)
+    for index in range(2):
+        pool.add(shard_path(shards, index))
+    batch = pool.draw(48, 3, np.random.default_rng(0))
+    with torch.no_grad():
+        return float(objective(network, batch, 2, torch.Generator().manual_seed(0))["loss"])
+
+
+def before_and_after(run: TrainSettings, path: Path) -> tuple[float, float]:
+    """The loss at the start of a run and with its weights."""
+    torch.manual_seed(run.seed)
+    network = Tam(preset(run.preset, run.variant))
+    before = loss_of(network, run.shards)
+    network.load_state_dict({name: torch.from_numpy(value) for name, value in load_weights(path)[0].items()})
+    return before, loss_of(network, run.shards)
+
+
+def test_the_loss_falls_and_a_stopped_run_ends_where_it_would_have(shards, tmp_path):
+    whole = settings(shards, tmp_path / "whole")
+    path = train(whole)
+    before, after = before_and_after(whole, path)
+    assert after < 0.8 * before
+    points = [json.loads(line) for line in (whole.out / "metrics.jsonl").read_text().splitlines()]
+    assert [point["step"] for point in points] == [1, *range(20, 101, 20)]
+    parts = settings(shards, tmp_path / "parts")
+    stopping(parts, 25)
+    assert not (parts.out / "weights.safetensors").exists()
+    again = train(parts)
+    one, size, header = load_weights(path)
+    other, _, _ = load_weights(again)
+    assert header["robots"] == ["panda", "piper"] and header["made"]["steps"] == 100 and size == preset("tiny")
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    network = Tam(size)
+    head = load_checkpoint(whole.out / "checkpoint.safetensors", network, torch.optim.AdamW(network.parameters()))
+    assert head["step"] == 100
+    assert all(np.array_equal(value.numpy(), one[name]) for name, value in network.state_dict().items())
+    with pytest.raises(RetorqueError, match="other settings"):
+        train(replace(whole, seed=7))
+
+
+def stopping(run: TrainSettings, step: int) -> None:
+    """Train with a checkpoint after every step and kill the run after so many."""
+    from retorque.adapt.tam import train as module
+
+    class Killed(Exception):
+        pass
+
+    original = module.save_checkpoint
+
+    def save_and_stop(path, network, optimiser, header):
+        original(path, network, optimiser, header)
+        if header["step"] == step:
+            raise Killed
+
+    module.save_checkpoint = save_and_stop
+    try:
+        with pytest.raises(Killed):
+            train(replace(run, checkpoint_minutes=0.0))
+    finally:
+        module.save_checkpoint = original
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "tam"])
+def test_every_variant_trains(shards, tmp_path, variant):
+    run = settings(shards, tmp_path, variant=variant, steps=40)
+    path = train(run)
+    assert load_weights(path)[1].variant == variant
+    before, after = before_and_after(run, path)
+    assert after < before
+
+
+def test_fine_tuned_weights_serve_one_robot(shards, tmp_path):
+    base = train(settings(shards, tmp_path / "base", steps=2))
+    tuned = train(settings(tmp_path / "own", tmp_path / "tuned", steps=2, robots=("piper",), finetune=base))
+    assert load_weights(tuned)[2]["only"] == "piper"
+    with pytest.raises(RetorqueError, match="choose the same"):
+        train(settings(shards, tmp_path / "wrong", steps=2, variant="physpred", finetune=base))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"robots": ("pandda",)}, "did you mean 'panda'"),
+        ({"robots": ()}, "at least one robot"),
+        ({"preset": "smal"}, "did you mean 'small'"),
+        ({"variant": "tan"}, "did you mean 'tam'"),
+        ({"steps": 0, "hours": 0.0}, "--hours"),
+        ({"batch": 0}, "--batch"),
+        ({"workers": -1}, "--workers"),
+    ],
+)
+def test_bad_settings_are_refused(shards, tmp_path, change, message):
+    with pytest.raises(RetorqueError, match=message):
+        train(settings(shards, tmp_path / "none", **change))
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_paper_preset_has_the_papers_size():
+    network = Tam(preset("paper"))
+    assert 4.3e6 < sum(p.numel() for p in network.encoder.parameters()) < 4.6e6
+    assert 6.0e4 < sum(p.numel() for p in network.adaptor.parameters()) < 6.6e4

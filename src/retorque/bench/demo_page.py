@@ -31,7 +31,8 @@ p{max-width:46rem;margin:.5rem 0}
 .figure b{display:block;font-size:1.9rem;line-height:1.15;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
 .figure span{color:var(--soft);font-size:.9rem}
 .bad b{color:var(--bad)}.good b{color:var(--good)}
-.frame{border:1px solid var(--line);border-radius:.7rem;overflow:hidden;background:#f6f8fb;max-width:802px}
+.frame{border:1px solid var(--line);border-radius:.7rem;overflow:hidden;background:#f6f8fb}
+.frame img{width:100%}
 img{display:block;max-width:100%;height:auto}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
@@ -83,14 +84,14 @@ impedance. What counts is the distance from the motion that the ideal robot make
 <div class="figure good"><b>{helped["last"]:.2f}°</b><span>with <code>{best}</code>, last 2 s</span></div>
 <div class="figure"><b>{plain["rmse"] / max(helped["rmse"], 1e-9):.0f} ×</b><span>closer to the model</span></div>
 </div>
-<h2>One of the robots</h2>
+<h2>The robot with the heaviest payload</h2>
 <div class="frame">
 <img src="{_inline("image/gif", images["arm.gif"])}" alt="The arm without and with correction" width="800">
 </div>
 <h2>Where the joints go</h2>
 <picture><source media="(prefers-color-scheme: dark)" srcset="{_inline("image/png", images["plot-dark.png"])}">
 <img src="{_inline("image/png", images["plot.png"])}" alt="Joint angles and errors over time"></picture>
-<p class="soft">Left: trial {trial + 1}, whose uncorrected error is the median, in the two joints that err most. Right:
+<p class="soft">Left: robot {trial + 1}, which carries the heaviest payload, in the two joints that err most. Right:
 every adapter on board, root mean square over all joints and trials, logarithmic.</p>
 <h2>Every adapter on the same robots</h2>
 <div class="scroll"><table>

@@ -182,8 +182,8 @@ class Supervisor(Adapter):
     def _checked(self, state: State) -> State:
         """The report with every row that cannot be used replaced by NaN; remembers the good rows."""
         q, qd, torque = state.position, state.velocity, state.torque
-        finite = np.isfinite(q + qd + torque).all(axis=-1)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(q + qd + torque).all(axis=-1)
             inside = ((q >= self._low) & (q <= self._high) & (np.abs(qd) <= self._fastest)).all(axis=-1)
             saturated = (np.abs(torque) > 1.001 * self._limit).any(axis=-1)
             stuck = (q == self._position) & (qd == self._velocity) & (np.abs(qd) > 1e-3)

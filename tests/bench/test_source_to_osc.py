@@ -1,0 +1,58 @@
+"""The source-to-OSC bench: its rows, the published figures beside them, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from retorque.bench.source_to_osc import PAPER, Settings, run
+from retorque.errors import RetorqueError
+from retorque.robots.robot import Robot
+from retorque.tasks.source_to_osc import SourceToOscSettings, SourceToOscTask
+
+
+def test_rows_of_every_adapter_condition_and_state():
+    settings = Settings(
+        adapters=("direct", "particle", "oracle"), trials=2, seed=1000, source_duration=1.0, osc_duration=1.0, workers=1
+    )
+    report = run(settings)
+    assert [(row.method, row.extra["condition"], row.extra["state"]) for row in report.rows] == [
+        ("direct", "nominal", "-"),
+        ("direct", "+1 kg", "-"),
+        ("particle", "nominal", "reset"),
+        ("particle", "nominal", "carried"),
+        ("particle", "+1 kg", "reset"),
+        ("particle", "+1 kg", "carried"),
+        ("oracle", "nominal", "-"),
+        ("oracle", "+1 kg", "-"),
+    ]
+    mean = {(row.method, row.extra["condition"], row.extra["state"]): row.mean for row in report.rows}
+    paper = {(row.method, row.extra["condition"], row.extra["state"]): row.paper for row in report.rows}
+    for condition in ("nominal", "+1 kg"):
+        assert mean["oracle", condition, "-"] < 0.2 * mean["direct", condition, "-"]
+    assert paper["particle", "+1 kg", "carried"] == PAPER["particle"]["+1 kg", "carried"] == 4.65
+    assert paper["direct", "nominal", "-"] == 4.09 and paper["oracle", "nominal", "-"] is None
+    assert all(row.unit == "cm" and row.trials == 2 for row in report.rows)
+
+
+def test_a_part_is_the_same_experiment():
+    task = SourceToOscTask(Robot.load("panda"), SourceToOscSettings(trials=3, seed=5))
+    part = task.part(slice(1, 3))
+    np.testing.assert_array_equal(part.poses.at(2.0).position, task.poses.at(2.0).position[1:])
+    np.testing.assert_array_equal(part.source.reference.at(2.0).position, task.source.reference.at(2.0).position[1:])
+    assert np.all(part.target("+1 kg").parameters.payload_mass == 1.0)
+    assert np.all(part.target("nominal").parameters.payload_mass == 0.0)
+    assert np.all(part.target("nominal").parameters.friction_amplitude == task.source.parameters.friction_amplitude[1:])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"trials": 0}, "--trials"),
+        ({"adapters": ("recursiv",)}, "did you mean 'recursive'"),
+        ({"robots": ()}, "--robots"),
+        ({"osc_duration": 0.0}, "--osc-duration"),
+        ({"seed": -1}, "--seed"),
+    ],
+)
+def test_bad_settings_are_refused(changes, words):
+    with pytest.raises(RetorqueError, match=words):
+        run(Settings(**changes))

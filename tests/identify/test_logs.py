@@ -233,6 +233,7 @@ def test_windows_do_not_show(
     log = Log((path,), truth.robot)
     pieces = list(log.chunks())
     assert len(pieces) > 3 and max(len(piece) for piece in pieces) < 3 * 700
+    assert all(piece.slip is not None and piece.slip.base is None for piece in pieces)  # no view of a whole window
     joined = np.concatenate([piece.time for piece in pieces])
     assert np.allclose(joined, whole.time, atol=1e-9)
     for name, size in (("q", 1e-3), ("qdd", 0.05), ("torque", 0.05), ("slip", 0.03)):

@@ -63,6 +63,11 @@ class Motion:
         fields = {name: getattr(self, name)[rows] for name in ("q", "qd", "qdd", "torque", "time")}
         return replace(self, slip=None if self.slip is None else self.slip[rows], **fields)
 
+    def copy(self) -> Motion:
+        """The same samples in memory of their own: a thinned view would keep the whole window alive."""
+        fields = {name: getattr(self, name).copy() for name in ("q", "qd", "qdd", "torque", "time")}
+        return replace(self, slip=None if self.slip is None else self.slip.copy(), **fields)
+
     def chunks(self, size: int = CHUNK) -> Iterator[Motion]:
         """The motion in pieces of at most `size` samples."""
         for start in range(0, len(self), size):

@@ -68,7 +68,7 @@ class Window:
         stride = settings.stride(rate)
         begin += (-(self._before + begin)) % stride
         if end > begin:
-            yield motion[begin:end:stride]
+            yield motion[begin:end:stride].copy()
         cut = max(end - margin, 1)
         if last or cut >= len(even):
             return

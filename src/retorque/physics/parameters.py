@@ -16,6 +16,7 @@ from retorque.files import write_whole
 from retorque.physics.inertia import from_vector, robot_inertia, to_vector
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Robot
+from retorque.robots.rotation import from_quaternion
 
 Array = np.ndarray
 
@@ -114,9 +115,11 @@ class Parameters:
         mass, centre, inertia = from_vector(robot_inertia(robot))
         scale = self.mass_scale
         vector = to_vector(scale * mass, centre + self.centre_offset, scale[..., None, None] * inertia)
-        index, rotation, origin = mount(robot)
-        point = origin + self.payload_centre @ rotation.T
-        vector[..., index, :] += to_vector(self.payload_mass, point, np.zeros((*self.trials, 3, 3)))
+        where = mount(robot)
+        if where is not None:
+            index, rotation, origin = where
+            point = origin + self.payload_centre @ rotation.T
+            vector[..., index, :] += to_vector(self.payload_mass, point, np.zeros((*self.trials, 3, 3)))
         return vector
 
     def clip(self, robot: Robot, profile: Profile) -> Parameters:
@@ -170,21 +173,16 @@ class Parameters:
         return cls(**values)
 
 
-def mount(robot: Robot) -> tuple[int, Array, Array]:
-    """Index of the payload's moving link, and the mount's rotation (3, 3) and origin (3,) in that link."""
+def mount(robot: Robot) -> tuple[int, Array, Array] | None:
+    """Index of the payload's moving link, and the mount's rotation (3, 3) and origin (3,) in that link.
+
+    None where the mount does not move (a hand's palm): a payload there is not felt.
+    """
     names = [link.name for link in robot.moving_links]
     frame = robot.payload_mount
     if frame.link not in names:
-        raise RetorqueError(f"robot '{robot.name}': the payload mount's link '{frame.link}' does not move")
-    w, x, y, z = np.array(frame.quaternion) / np.linalg.norm(frame.quaternion)
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    return names.index(frame.link), rotation, np.array(frame.position)
+        return None
+    return names.index(frame.link), from_quaternion(frame.quaternion), np.array(frame.position)
 
 
 def bounds(robot: Robot, profile: Profile) -> tuple[Parameters, Parameters]:

@@ -9,13 +9,13 @@ import pinocchio as pin
 
 from retorque.physics.inertia import from_vector, robot_inertia
 from retorque.robots.robot import Frame, Joint, Robot
+from retorque.robots.rotation import from_quaternion
 
 Array = np.ndarray
 
 
 def _pose(position: tuple[float, ...], quaternion: tuple[float, ...]) -> pin.SE3:
-    w, x, y, z = quaternion
-    return pin.SE3(pin.Quaternion(w, x, y, z).normalized().toRotationMatrix(), np.array(position, dtype=float))
+    return pin.SE3(from_quaternion(quaternion), np.array(position, dtype=float))
 
 
 def _joint_model(joint: Joint) -> pin.JointModel:
@@ -143,8 +143,11 @@ class RigidBody:
         """Call `function` for every leading index of the arguments."""
         if all(np.ndim(x) == 1 for x in arguments):
             return np.array(function(*(np.asarray(x, dtype=float) for x in arguments)))
-        lead = np.broadcast_shapes(*(np.shape(x)[:-1] for x in arguments))
-        flat = [np.broadcast_to(x, (*lead, np.shape(x)[-1])).reshape(-1, np.shape(x)[-1]) for x in arguments]
+        lead = np.shape(arguments[0])[:-1]
+        if any(np.shape(x)[:-1] != lead for x in arguments):
+            lead = np.broadcast_shapes(*(np.shape(x)[:-1] for x in arguments))
+            arguments = tuple(np.broadcast_to(x, (*lead, np.shape(x)[-1])) for x in arguments)
+        flat = [np.reshape(x, (-1, np.shape(x)[-1])) for x in arguments]
         out = np.empty((len(flat[0]), *shape))
         for index, row in enumerate(zip(*flat, strict=True)):
             out[index] = function(*row)

@@ -63,7 +63,12 @@ class TrackingTask:
             else SensorSettings.perfect(trials)
         )
         self.reference = WindowedSines.sample(
-            robot.home, self.profile.tracking_amplitude, trials, settings.duration, int(seeds[2])
+            robot.home,
+            self.profile.tracking_amplitude,
+            trials,
+            settings.duration,
+            int(seeds[2]),
+            cycles=(3.0 * settings.duration / 16.0, 7.0 * settings.duration / 16.0),  # the same speeds at any length
         )
         self.pulses = Pulses.sample(robot, trials, settings.duration, int(seeds[3])) if settings.contact else None
         self.noise_seed = int(seeds[4])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from retorque.adapt.adapter import Adapter
 from retorque.adapt.health import Health
 from retorque.adapt.recursive.estimator import SquareRootFilter
 from retorque.adapt.recursive.model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.readout import Readout, read
 from retorque.adapt.recursive.window import Window, slope_weights
 from retorque.physics.inertia import nearest_feasible
 from retorque.physics.state import State
@@ -64,9 +66,9 @@ class Recursive(Adapter):
     """Linear-Gaussian regression of the inverse dynamics, with learnt noise and a fast disturbance on top.
 
     Every `stride` ticks the last `window` samples give one averaged equation a joint, and a square-root Kalman filter
-    updates the unknowns. What persists for a moment without being explained is a disturbance, filtered joint by joint; its
-    size is learnt from the correlation of residuals that share no sample. Each tick the torque is the inverse dynamics
-    of the estimate at the acceleration that the ideal robot would have.
+    updates the unknowns. What persists for a moment without being explained is a disturbance, filtered joint by joint;
+    its size is learnt from the correlation of residuals that share no sample. Each tick the torque is the inverse
+    dynamics of the estimate at the acceleration that the ideal robot would have.
     """
 
     acceptance_delay = 0
@@ -135,6 +137,10 @@ class Recursive(Adapter):
         ideal = self.model.body.forward_dynamics(q, qd, nominal_torque)
         return nominal_torque + self._trust * (self._inverse(q, qd, ideal) - nominal_torque)
 
+    def readout(self, trial: int = 0) -> Readout:
+        """What has been learnt of one robot, with errors, and what its motion has not shown."""
+        return read(self.model, self._filter, trial)
+
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         """Mark which trials' equations may be learnt from."""
         self.health[:] = np.where(equation.accepted, 0, int(Health.SKIPPED))
@@ -174,7 +180,7 @@ class Recursive(Adapter):
         features = np.zeros((*middle.shape, PER_JOINT))
         groups = 5
         edges = np.linspace(0, count - 1, groups + 1).astype(int)
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in pairwise(edges):
             weight = float(mean[low:high].sum())
             offset = (0.5 * (low + high) - 0.5 * (count - 1)) * self.timestep
             features += weight * model.joint_features(middle + offset * acceleration, acceleration, sign, torque)

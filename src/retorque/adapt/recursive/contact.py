@@ -18,6 +18,8 @@ CALM = 0.04
 """[s]"""
 LONGEST = 1.2
 """A contact that lasts longer is taken for a change of the robot, and learnt [s]."""
+AUTHORITY = 0.7
+"""Largest answer to an external torque, as a multiple of it."""
 LEAD = 0.03
 """How far the external torque is extrapolated at the most [s]."""
 
@@ -25,12 +27,18 @@ LEAD = 0.03
 class RecursiveContact(Recursive):
     """Learns as `Recursive` does, but only from equations that no contact touches, and lets contact through.
 
-    An equation whose innovation is beyond what the estimate's own covariance, the noise and the usual disturbance allow is
-    contact: nothing is learnt from it nor from the few that waited before it, and the residual is the external torque
-    w. With it the correction is Φ(q, q̇, F₀(q, q̇, τ⁰, w), w): the robot yields as the ideal one would (equation 1).
+    An equation whose innovation is beyond what the estimate's own covariance, the noise and the usual disturbance allow
+    is contact: nothing is learnt from it nor from the few that waited before it, and the residual is the external
+    torque w. With it the correction is Φ(q, q̇, F₀(q, q̇, τ⁰, w), w): the robot yields as the ideal one would (eq. 1).
     """
 
     acceptance_delay = 4
+
+    @property
+    def _strength(self) -> Array:
+        """Torque limits, or a stand-in where they are unknown, (n,) [N·m]."""
+        limit = self.robot.torque_limit
+        return np.where(np.isfinite(limit), limit, 30.0 * self._scale)
 
     def reset(self) -> None:
         super().reset()
@@ -59,10 +67,24 @@ class RecursiveContact(Recursive):
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
-        external = self.external_torque
-        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
-        wanted = self._inverse(q, qd, ideal, external)
+        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque)
+        wanted = self._inverse(q, qd, ideal)
+        if self.contact.any():
+            external = self.external_torque
+            pushed = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
+            change = self._inverse(q, qd, pushed, external) - wanted
+            wanted += self._bounded(change, external)
         return nominal_torque + self._trust * (wanted - nominal_torque)
+
+    def _bounded(self, change: Array, external: Array) -> Array:
+        """At most AUTHORITY times the external torque, both as shares of the torque limits.
+
+        Where the ideal robot is far lighter than the real one, yielding as it would takes many times the contact's own
+        torque, and the estimate's lag would feed back.
+        """
+        size = np.linalg.norm(change / self._strength, axis=-1)
+        room = AUTHORITY * np.linalg.norm(external / self._strength, axis=-1)
+        return change * np.minimum(1.0, room / np.maximum(size, 1e-9))[:, None]
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         step = self.settings.stride * self.timestep

@@ -5,8 +5,8 @@ numbers takes Andrews' form of Potter's update: with F = SᵀHᵀ, C = FᵀF + R
 
     S⁺ = S (1 - F U⁻ᵀ (U + V)⁻¹ Fᵀ).
 
-Forgetting widens S only along F, the directions that the measurement is about to inform, and never beyond the prior: what
-the motion does not excite neither wanders nor is lost.
+Forgetting widens S only along F, the directions that the measurement is about to inform, and never beyond the prior:
+what the motion does not excite neither wanders nor is lost.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class SquareRootFilter:
         self.mean += gain[..., 0]
         middle = np.matmul(np.swapaxes(inverse, -1, -2), np.linalg.inv(deviation))
         self.root -= np.matmul(np.matmul(reach, middle), turned)
+        if self.forgetting < 1.0:
+            self._cap()
 
     def project(self, trials: Array, rows: Array, change: Array) -> None:
         """Move some trials' means onto a constraint, the likeliest way: z += P cᵀ (c P cᵀ)⁻¹ change.
@@ -75,16 +77,24 @@ class SquareRootFilter:
         step = np.matmul(root, spread)[..., 0] / np.maximum(np.sum(spread[..., 0] ** 2, axis=-1), 1e-12)[:, None]
         self.mean[trials] += step * change[:, None]
 
-    def widen(self, directions: Array, amount: Array) -> None:
-        """Add process noise: covariance += G diag(amount²) Gᵀ, where the trial's amount is not zero.
+    def _cap(self) -> None:
+        """Bring the unknown that is wider than its prior most, where there is one, back to the prior's width.
 
-        Args:
-            directions: G (size, g), orthonormal columns.
-            amount: standard deviation to add (trials,).
+        It is a measurement of the prior mean with just the noise that does so: forgetting never forgets the prior.
         """
-        for trial in np.flatnonzero(amount > 0.0):
-            stacked = np.concatenate([self.root[trial], amount[trial] * directions], axis=1)
-            self.root[trial] = np.linalg.qr(stacked.T, mode="r").T
+        width = np.einsum("tij,tij->ti", self.root, self.root)
+        worst = np.argmax(width, axis=1)
+        trials = np.flatnonzero(width[np.arange(self.trials), worst] > 1.0 + 1e-9)
+        if len(trials) == 0:
+            return
+        index = worst[trials]
+        spread = self.root[trials, index]  # (k, size)
+        now = width[trials, index]
+        reach = np.einsum("kij,kj->ki", self.root[trials], spread)
+        gain = 1.0 - 1.0 / now
+        self.mean[trials] -= reach * (gain / now * self.mean[trials, index])[:, None]
+        shrink = (1.0 - np.sqrt(1.0 - gain)) / now
+        self.root[trials] -= (shrink[:, None] * reach)[:, :, None] * spread[:, None, :]
 
     def _forget(self, rows: Array, spread: Array) -> Array:
         """Widen S along F; returns the new F."""

@@ -4,8 +4,8 @@ Everything unknown enters the commanded torque linearly once friction is written
 
     τ = Y(q, q̇, q̈) π + Σ_j (armature q̈ + viscous± q̇ + Σ_k c_k± tanh(2.2 q̇ / width_k) - bias± + dead zone± - scale± τ)
 
-The unknowns are kept in whitened coordinates z: unknowns = mean + root z with z ~ N(0, 1), the prior being the ranges of the
-robot's profile. Inertial directions that no motion of the robot could feel are left out.
+The unknowns are kept in whitened coordinates z: unknowns = mean + root z with z ~ N(0, 1), the prior being the ranges
+of the robot's profile. Inertial directions that no motion of the robot could feel are left out.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class LinearModel:
         Args:
             regressor: Y, (..., n, 10 L).
             features: (..., n, F).
-            torque_rate: how fast the reported torque changes (..., n) [N·m/s]; times the unknown time between the reports
-                of torque and of motion, it is the error of a late report.
+            torque_rate: how fast the reported torque changes (..., n) [N·m/s]; times the unknown time between the
+                reports of torque and of motion, it is the error of a late report.
 
         Returns:
             The prior mean's torque (..., n) and the rows (..., n, size).
@@ -163,7 +163,7 @@ class LinearModel:
         return both[0], both[1]
 
     def _relevant(self, root: Array, relevance: float) -> Array:
-        """The columns that matter: principal directions of torque over random motions, above `relevance` of full scale."""
+        """The directions that matter: principal ones of torque over random motions, above `relevance` of full scale."""
         rng = np.random.default_rng(20260001)
         low = np.where(np.isfinite(self.robot.lower), self.robot.lower, -np.pi)
         high = np.where(np.isfinite(self.robot.upper), self.robot.upper, np.pi)

@@ -53,7 +53,7 @@ class Window:
 
 
 def slope_weights(count: int, timestep: float) -> tuple[Array, Array]:
-    """For `count` samples: weights (count,) of the slope [1/s], and of the count - 1 intervals' mean (they sum to 1)."""
+    """Weights of the slope of `count` samples [1/s], and of the mean of the intervals between them (they sum to 1)."""
     at = (np.arange(count) - 0.5 * (count - 1)) * timestep
     slope = at / np.sum(at * at)
     return slope, -np.cumsum(slope)[:-1] * timestep

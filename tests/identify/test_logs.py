@@ -268,6 +268,9 @@ def test_refusals_say_what_to_do(recorded: tuple[Robot, np.ndarray], tmp_path: P
     refuse("not the rate of change")
     path.write_text(text(np.where(np.arange(len(rows))[:, None] % 3 > 0, np.nan, rows)))
     refuse("more than half")
+    np.savez(tmp_path / "log.npz", time=rows[:, 0], q=np.asfortranarray(rows[:, 1:7]), tau=rows[:, 13:])
+    with pytest.raises(RetorqueError, match="ascontiguousarray"):
+        load(tmp_path / "log.npz", robot)
     (tmp_path / "q.txt").write_text("0.1\n0.2 0.3\n" + "0.1\n" * 600)
     (tmp_path / "u.txt").write_text("0.1\n" * 600)
     folder = Columns(files={"position": "q.txt", "torque": "u.txt"}, rate=100.0)

@@ -109,6 +109,9 @@ def identify(settings: IdentifySettings) -> int:
             raise RetorqueError(f"'{folder}' is a file; name a folder")
     train_log = open_log(settings, robot, settings.logs, settings.rows)
     data = train_log.load()
+    if train_log.by_order:
+        kind = "torques" if train_log.drive_gains is None else "currents"
+        console.print(f"no header: columns taken as time, positions, velocities, {kind}", style="dim")
     friction, compared = choose(settings.friction, data, robot)
     estimate = method.fit(data, robot, friction)
     train = estimate.score(data)

@@ -38,6 +38,8 @@ class Log:
     filter: Filter = field(default_factory=Filter)
     dropped: Dropped = field(default_factory=Dropped)
     """What the last whole reading left out."""
+    by_order: bool = False
+    """Whether columns were told apart by their order alone, for want of names."""
     _reading: Dropped = field(default_factory=Dropped)
 
     def __post_init__(self) -> None:
@@ -94,6 +96,7 @@ class Log:
             yield from self._folder(path)
             return
         table = open_table(path)
+        self.by_order = table.names is None and self.columns is None
         where = path.name
         current = self.drive_gains is not None
         picked = pick(self.columns, table.names, table.width, self.robot, where, prefer_current=current)

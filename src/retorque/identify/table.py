@@ -159,28 +159,31 @@ class NpzTable(Table):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         with _seekable(self.path) as file, zipfile.ZipFile(file) as archive:
-            arrays = []
-            for member, (offset, shape, dtype) in _members(archive, self.path):
-                stream = archive.open(member)
-                stream.read(offset)
-                arrays.append((stream, shape, dtype))
-            rows = min(shape[0] for _, shape, _ in arrays)
-            longest = max(shape[0] for _, shape, _ in arrays)
-            self.bad = {"samples that not every array has": np.arange(rows, longest)}
+            readers = [_Reader(archive, member, *header) for member, header in _members(archive, self.path)]
+            rows = min(reader.rows for reader in readers)
+            self.bad = {"samples that not every array has": np.arange(rows, max(reader.rows for reader in readers))}
             for start in range(0, rows, BLOCK):
                 count = min(BLOCK, rows - start)
-                columns = []
-                for stream, shape, dtype in arrays:
-                    each = int(np.prod(shape[1:], dtype=int))
-                    try:
-                        data = stream.read(count * each * dtype.itemsize)
-                    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-                        raise RetorqueError(f"'{self.path}' is damaged: {error}") from error
-                    if len(data) < count * each * dtype.itemsize:
-                        raise RetorqueError(f"'{self.path}' is cut short")
-                    columns.append(np.frombuffer(data, dtype).reshape(count, each).astype(float))
+                try:
+                    columns = [reader.take(count) for reader in readers]
+                except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+                    raise RetorqueError(f"'{self.path}' is damaged or cut short: {error}") from error
                 yield np.arange(start, start + count), np.concatenate(columns, axis=1)
                 self.bad = {}
+
+
+class _Reader:
+    """Reads one array of an archive row by row."""
+
+    def __init__(self, archive: zipfile.ZipFile, member: str, offset: int, shape: tuple[int, ...], dtype: np.dtype):
+        self.stream = archive.open(member)
+        self.stream.read(offset)
+        self.rows, self.width, self.dtype = shape[0], int(np.prod(shape[1:], dtype=int)), dtype
+
+    def take(self, count: int) -> Array:
+        """The next rows (count, width)."""
+        data = self.stream.read(count * self.width * self.dtype.itemsize)
+        return np.frombuffer(data, self.dtype).reshape(count, self.width).astype(float)
 
 
 def _seekable(path: Path) -> IO[bytes]:
@@ -201,8 +204,13 @@ def _members(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, tuple[
             shape, fortran, dtype = read(head)
         except Exception as error:
             raise RetorqueError(f"'{path}' holds '{member}', which is not a plain array: {error}") from error
-        if dtype.kind not in "fiu" or len(shape) not in (1, 2) or (fortran and len(shape) == 2):
+        if dtype.kind not in "fiu" or len(shape) not in (1, 2):
             continue  # names, settings and the like
+        if fortran and len(shape) == 2 and min(shape) > 1:
+            raise RetorqueError(
+                f"'{member}' in '{path}' is stored column by column and cannot be read as a stream; "
+                "save it with numpy.ascontiguousarray"
+            )
         if shape[0] > 1:
             yield member, (head.tell(), shape, dtype)
 

@@ -51,7 +51,6 @@ class Posterior:
 def posterior(factors: Factors, weight: Array, prior: Prior) -> Posterior:
     """Weighted least squares with a prior, by QR."""
     rows = np.concatenate([prior.root, (prior.root @ prior.mean)[:, None]], axis=1)
-    # columns in units of the prior's deviation, so that no parameter's unit decides what is numerically small
     both = triangle(np.concatenate([factors.stacked(weight), rows]))
     size = factors.layout.size
     root = both[:size, :size]

@@ -96,7 +96,8 @@ def run(settings: Settings) -> Report:
         settings={k: v for k, v in asdict(settings).items() if k not in ("json", "workers")},
         rows=rows,
         notes="end-effector position RMSE over the operational-space segment, against the ideal robot's own motion, in "
-        "simulation; paper: TAM, Table 2, measured on a real Panda",
+        "simulation, on pose motions that the ideal robot follows within its joint limits; paper: TAM, Table 2, on a "
+        "real Panda",
     )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from retorque.control.operational_space import OperationalSpace
 from retorque.control.pose_waypoints import PoseWaypoints
+from retorque.errors import RetorqueError
+from retorque.physics.parameters import Parameters
 from retorque.physics.target import Target
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking import TrackingSettings, TrackingTask
@@ -16,6 +18,10 @@ Array = np.ndarray
 
 CONDITIONS = {"nominal": 0.0, "+1 kg": 1.0}
 """Payload at the hand [kg], by condition; everything else is hidden in both."""
+DRAWS = 40
+"""Times that motions which leave the joint limits are drawn again."""
+CHECK_PERIOD = 4e-3
+"""Tick of the check that they do not [s]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +50,7 @@ class SourceToOscTask:
         )
         self.source = TrackingTask(robot, source)
         seed = int(np.random.SeedSequence([settings.seed, 2]).generate_state(1)[0])
-        self.poses = PoseWaypoints.sample(robot, settings.trials, settings.osc_duration, seed)
+        self.poses = possible_motions(robot, settings.trials, settings.osc_duration, seed)
 
     def part(self, rows: slice) -> SourceToOscTask:
         """The same experiment with some of the trials."""
@@ -69,3 +75,38 @@ class SourceToOscTask:
     def ideal(self, threads: int = 0) -> Target:
         """The ideal robot, once a trial."""
         return self.source.ideal(threads)
+
+
+def possible_motions(robot: Robot, trials: int, duration: float, seed: int) -> PoseWaypoints:
+    """Pose motions that the ideal robot follows from home without leaving its joint and velocity limits.
+
+    An operational-space controller knows no joint limits: near full reach it straightens the elbow and may push it
+    through to the other side, which no real arm survives. Such motions are drawn again.
+    """
+    chosen: list[PoseWaypoints] = []
+    for draw in range(DRAWS):
+        count = trials - sum(len(motion.position) for motion in chosen)
+        if count == 0:
+            break
+        motion = PoseWaypoints.sample(robot, count, duration, seed + draw)
+        kept = _stays_inside(robot, motion)
+        if np.any(kept):
+            chosen.append(PoseWaypoints(motion.position[kept], motion.rotation[kept], duration))
+    else:
+        raise RetorqueError(f"robot '{robot.name}' leaves its joint limits on too many pose motions; move its home")
+    position = np.concatenate([motion.position for motion in chosen])
+    return PoseWaypoints(position, np.concatenate([motion.rotation for motion in chosen]), duration)
+
+
+def _stays_inside(robot: Robot, motion: PoseWaypoints) -> Array:
+    """Whether the ideal robot stays within its limits on each motion, (trials,)."""
+    controller = OperationalSpace(robot)
+    count = len(motion.position)
+    target = Target(robot, Parameters.ideal(robot, count), timestep=CHECK_PERIOD, threads=1)
+    state = target.read()
+    inside = np.ones(count, dtype=bool)
+    for tick in range(round(motion.duration / CHECK_PERIOD)):
+        state = target.step(controller.torque(state, motion.at(tick * CHECK_PERIOD)))
+        q, qd = state.position, state.velocity
+        inside &= ((q > robot.lower) & (q < robot.upper) & (np.abs(qd) < robot.velocity_limit)).all(axis=-1)
+    return inside

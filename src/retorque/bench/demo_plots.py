@@ -119,7 +119,7 @@ def _errors(axes: plt.Axes, clock: Array, errors: dict[str, Array], best: str, i
     for value, name, colour in sorted(labels):
         height = max(value, height * apart)
         axes.text(clock[-1] * 1.02, height, name, color=colour, va="center", fontsize=9)
-    axes.set_xlim(0.0, clock[-1] * 1.32)
+    axes.set_xlim(0.0, clock[-1] * 1.36)
     axes.set_xticks(np.linspace(0.0, clock[-1], 5).round(1))
     axes.set_title("distance from the ideal motion, all trials [deg]", loc="left", fontsize=10, color=ink["ink"])
     axes.set_xlabel("time [s]")

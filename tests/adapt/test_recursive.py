@@ -218,8 +218,9 @@ def test_bad_reports_are_skipped_and_said(panda: Robot) -> None:
 def test_reset_forgets(panda: Robot) -> None:
     adapter = RecursiveContact(panda, 1)
     fresh = replace_all(adapter)
-    for tick in range(100):
-        adapter.observe(State(tick * 1e-3, panda.home[None], np.full((1, 7), 0.1), np.full((1, 7), 5.0)))
+    torque = adapter.model.body.gravity(panda.home[None]) + 0.5
+    for tick in range(200):
+        adapter.observe(State(tick * 1e-3, panda.home[None], np.full((1, 7), 0.1), torque))
         if tick % adapter.learn_every == 0:
             adapter.learn()
     assert np.any(adapter._filter.mean != 0.0)

@@ -154,7 +154,7 @@ class Recursive(Adapter):
         noise = self._noise * equation.noise_factor
         self._weigh((equation.torque - equation.ideal) * use[:, None], innovation, spread, noise)
         self._filter.update(innovation, rows, spread, noise)
-        self._constrain()
+        self._constrain(use)
         expected, spread = self._filter.predict(rows)
         residual = (equation.torque - equation.prior) * use[:, None] - expected
         self._learn_noise(residual, np.sum(spread * spread, axis=1), use)
@@ -207,15 +207,15 @@ class Recursive(Adapter):
         nothing = -0.5 * np.sum(mismatch * mismatch / noise + np.log(noise), axis=-1)
         self._evidence = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
 
-    def _constrain(self) -> None:
-        """Move the joint unknown that is farthest out of its bounds back onto them, in each trial that has one."""
+    def _constrain(self, use: Array) -> None:
+        """Move the joint unknown that is farthest out of its bounds back onto them, in each used trial that has one."""
         model = self.model
         joint, _ = model.unknowns(self._filter.mean)
         beyond = np.maximum(model.low - joint, 0.0) - np.maximum(joint - model.high, 0.0)
         size = np.linalg.norm(model.joint_root, axis=-1)  # (n, F) prior standard deviation
         relative = (np.abs(beyond) / np.maximum(size, 1e-12)).reshape(self.trials, -1)
         worst = np.argmax(relative, axis=1)
-        trials = np.flatnonzero(relative[np.arange(self.trials), worst] > 1e-3)
+        trials = np.flatnonzero(use & (relative[np.arange(self.trials), worst] > 1e-3))
         if len(trials) == 0:
             return
         j, f = np.divmod(worst[trials], PER_JOINT)

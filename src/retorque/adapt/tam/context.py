@@ -86,7 +86,10 @@ def mass_matrices(body: RigidBody, q: Array) -> Array:
 
 def _probe_inertias(robot: Robot) -> list[Array]:
     """Inertial parameters (links, 10) of a massless arm that carries 1 kg, at four places."""
-    index, rotation, origin = mount(robot)
+    where = mount(robot)
+    if where is None:
+        return [np.zeros_like(robot_inertia(robot))] * 4
+    index, rotation, origin = where
     offset = profile_of(robot).payload_centre
     places = [np.zeros(3), *(offset * np.eye(3))]
     found = []

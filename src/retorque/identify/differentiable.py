@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from scipy.linalg import block_diag
 from scipy.optimize import least_squares
 
 from retorque.identify.base import base_parameters
@@ -39,7 +40,7 @@ class Differentiable:
     """Start at random virtual parameters with this seed; None starts at the card."""
     spread: float = 0.1
     """Standard deviation of a random start."""
-    steps: int = 400
+    steps: int = 1000
     """Most evaluations of the regression."""
 
     def fit(self, data: MotionSource, robot: Robot, friction: Friction) -> Estimate:
@@ -68,13 +69,12 @@ class Differentiable:
     def solve(self, belief: Posterior, layout: Layout) -> tuple[Array, int]:
         """The most probable parameters (size,) that the virtual ones can express, and the evaluations it took."""
         to_parameters = self.parameters_of(layout)
-        jacobian = torch.func.jacfwd(to_parameters)
 
         def residual(virtual: Array) -> Array:
             return belief.root @ (to_parameters(torch.from_numpy(virtual)).numpy() - belief.mean)
 
         def slope(virtual: Array) -> Array:
-            return belief.root @ jacobian(torch.from_numpy(virtual)).numpy()
+            return belief.root @ self.jacobian(layout, virtual)
 
         found = least_squares(
             residual,
@@ -83,7 +83,7 @@ class Differentiable:
             method="trf",
             x_scale="jac",
             max_nfev=self.steps,
-            ftol=1e-10,
+            ftol=1e-8,
             xtol=1e-12,
         )
         return to_parameters(torch.from_numpy(found.x)).numpy(), int(found.nfev)
@@ -99,6 +99,17 @@ class Differentiable:
             return torch.cat([links, torch.where(bounded, torch.square(rest), rest)])
 
         return parameters
+
+    def jacobian(self, layout: Layout, virtual: Array) -> Array:
+        """(size, size) derivative of that map: a block for each link, a diagonal for the rest."""
+        split = 10 * layout.links
+        links = torch.from_numpy(virtual[:split].reshape(-1, 10)).requires_grad_()
+        ten = self.inertial(links)
+        # Links do not mix, so one backward pass gives a row of every link's block.
+        rows = [torch.autograd.grad(ten[:, k].sum(), links, retain_graph=True)[0].numpy() for k in range(10)]
+        blocks = np.stack(rows, axis=1)  # (links, 10, 10)
+        rest = np.where(layout.nonnegative[split:], 2.0 * virtual[split:], 1.0)
+        return block_diag(*blocks, np.diag(rest))
 
     def start(self, layout: Layout) -> Array:
         """The first virtual parameters (size,)."""

@@ -37,6 +37,9 @@ class Shape:
     """Memory cells of the LSTM."""
     width: int = 200
     """Width of the two layers of the MLP."""
+    stride: int = 10
+    """The memory sees every so manyth tick, so that 100 steps are a second and not a tenth of one; as many memories
+    take turns, and there is a new torque every tick."""
 
     def __post_init__(self) -> None:
         if not self.rigid and self.residual == "none":
@@ -51,11 +54,17 @@ class Scaling:
     """What the networks see and say in units of the training data."""
 
     mean: Array
-    """(3n,) of position, velocity, acceleration."""
+    """(3n,) of what the network sees: positions, velocities and accelerations on their knee's scale."""
     deviation: Array
     """(3n,)"""
+    knee: Array
+    """(2n,) velocities and accelerations are shown as asinh(x / knee): friction turns within hundredths of a rad/s, far
+    below what a fast motion spans."""
     torque_range: Array
-    """(n,) largest minus smallest torque [N·m]: the unit of the loss."""
+    """(n,) largest minus smallest torque [N·m]: the unit of the published losses."""
+    residual: Array
+    """(n,) what a rigid body with friction leaves over [N·m]: the unit of a residual network, in which every joint
+    counts alike."""
 
 
 class RigidSign(torch.nn.Module):
@@ -134,21 +143,19 @@ class InverseDynamics(torch.nn.Module):
         scaling: of inputs and torques.
         start: the rigid part's first parameters; needed when the shape has one.
         frozen: keep the rigid part as it starts (the second of two steps).
-
-    While training, the network sees the positions of each sequence shifted by `blur` standard deviations: a few paths
-    could otherwise be learnt by heart, and what no rigid body explains depends little on where the arm is.
     """
 
     mean: Tensor
     deviation: Tensor
+    knee: Tensor
     torque_range: Tensor
+    output_scale: Tensor
 
     def __init__(
         self, robot: Robot, shape: Shape, scaling: Scaling, start: Start | None = None, *, frozen: bool = False
     ):
         super().__init__()
         self.robot, self.shape = robot, shape
-        self.blur = 0.0
         self.frozen = frozen or not shape.rigid
         self.rigid: RigidSign | None = None
         if shape.rigid:
@@ -161,7 +168,9 @@ class InverseDynamics(torch.nn.Module):
             self.network = LSTMResidual(3 * robot.n, robot.n, shape)
         elif shape.residual == "mlp":
             self.network = MLPResidual(3 * robot.n, robot.n, shape)
-        for name, value in dataclasses.asdict(scaling).items():
+        said = scaling.residual if shape.rigid else 0.2 * scaling.torque_range
+        buffers = {"mean": scaling.mean, "deviation": scaling.deviation, "knee": scaling.knee}
+        for name, value in {**buffers, "torque_range": scaling.torque_range, "output_scale": said}.items():
             self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
 
     def forward(self, motion: Tensor) -> Tensor:
@@ -177,19 +186,16 @@ class InverseDynamics(torch.nn.Module):
         return body + friction
 
     def residual(self, motion: Tensor) -> Tensor:
-        """Torque of the network, zero where there is none [N·m]."""
+        """Torque of the network, zero where there is none [N·m]; time runs in steps of `shape.stride` ticks."""
         if self.network is None:
             return torch.zeros(*motion.shape[:-1], self.robot.n)
-        scaled = (motion - self.mean) / self.deviation
-        if self.training and self.blur > 0.0:
-            n = self.robot.n
-            shift = self.blur * torch.randn(*scaled.shape[:-2], 1, n)
-            scaled = torch.cat([scaled[..., :n] + shift, scaled[..., n:]], dim=-1)
-        return self.torque_range * self.network(scaled)
+        n = self.robot.n
+        seen = torch.cat([motion[..., :n], torch.asinh(motion[..., n:] / self.knee)], dim=-1)
+        return self.output_scale * self.network((seen - self.mean) / self.deviation)
 
     def arrays(self) -> dict[str, Array]:
         """All that streaming needs, by name; see `retorque.identify.streaming`."""
-        names = ("mean", "deviation", "torque_range")
+        names = ("mean", "deviation", "knee", "output_scale")
         out = {name: getattr(self, name).numpy().copy() for name in names}
         if self.rigid is not None:
             inertial, armature, coulomb = self.rigid.read()

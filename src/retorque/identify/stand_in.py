@@ -21,7 +21,7 @@ class StandInSettings:
 
     strength: tuple[float, ...] = (1.2, 1.2, 1.0, 1.0, 0.5, 0.4, 0.25)
     """Coulomb friction of each joint from the base outwards [N·m]; the last value serves any further joint."""
-    static: float = 1.8
+    static: float = 1.5
     """Static over Coulomb friction."""
     stribeck_velocity: float = 0.1
     """Velocity over which friction falls from static to Coulomb [rad/s]."""

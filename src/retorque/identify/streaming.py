@@ -82,6 +82,8 @@ def read_model(path: str | Path) -> tuple[dict[str, Array], dict[str, Any]]:
 class StreamingModel:
     """Torque for one tick after another, (n,) for one robot or (trials, n) for a batch.
 
+    A memory that was trained on every k-th tick is kept k times, and the copies take turns.
+
     Args:
         robot: the tree the model was trained for.
         arrays: weights, as `save_model` takes them.
@@ -93,14 +95,16 @@ class StreamingModel:
         self.robot, self.header = robot, header
         shape = header["shape"]
         self.kind: str = shape["residual"]
+        self._stride = int(shape["stride"])
         self.body: RigidBody | None = None
         if shape["rigid"]:
             self.body = RigidBody(robot, arrays["rigid.inertial"], arrays["rigid.armature"])
             self._coulomb = arrays["rigid.coulomb"]
-            self._limit = float(arrays["rigid.limit"])
+            self._limit = float(arrays["rigid.limit"].item())
         self._mean = arrays["mean"].astype(np.float32)
+        self._slope = (1.0 / arrays["knee"]).astype(np.float32)
         self._scale = (1.0 / arrays["deviation"]).astype(np.float32)
-        self._range = arrays["torque_range"].astype(float)
+        self._range = arrays["output_scale"].astype(float)
         self._network = {name: arrays[f"network.{name}"].astype(np.float32) for name in NETWORKS[self.kind]}
         if self.kind == "lstm":
             self._prepare_memory()
@@ -113,8 +117,8 @@ class StreamingModel:
 
     def reset(self) -> None:
         """Forget everything."""
-        self._hidden: Array | None = None
-        self._cell: Array | None = None
+        self._memories: Array | None = None
+        self._turn = 0
 
     def warm_up(self, q: Array, qd: Array, qdd: Array, ticks: int = WARM_UP) -> None:
         """Settle the memory at a state before its torque is used."""
@@ -138,7 +142,10 @@ class StreamingModel:
         """Torque of the network, (..., n) [N·m]; advances its memory by one tick."""
         if self.kind == "none":
             return np.zeros(np.shape(q))
-        x = (np.concatenate([q, qd, qdd], axis=-1, dtype=np.float32, casting="same_kind") - self._mean) * self._scale
+        x = np.concatenate([q, qd, qdd], axis=-1, dtype=np.float32, casting="same_kind")
+        n = self.robot.n
+        x[..., n:] = np.arcsinh(x[..., n:] * self._slope)
+        x = (x - self._mean) * self._scale
         return self._range * (self._recall(x) if self.kind == "lstm" else self._perceive(x))
 
     def _prepare_memory(self) -> None:
@@ -158,14 +165,15 @@ class StreamingModel:
         x = _normalised(x @ self._inward + w["inward.bias"], w["norm_before.weight"], w["norm_before.bias"])
         x = np.where(x >= 0.0, x, w["bend.weight"] * x)
         x = _normalised(x, w["norm_after.weight"], w["norm_after.bias"])
-        if self._hidden is None or self._cell is None or self._hidden.shape[:-1] != x.shape[:-1]:
-            self._hidden = np.zeros((*x.shape[:-1], cells), dtype=np.float32)
-            self._cell = np.zeros_like(self._hidden)
-        gates = np.tanh(np.concatenate([x, self._hidden], axis=-1) @ self._gates + self._bias)
+        if self._memories is None or self._memories.shape[2:-1] != x.shape[:-1]:
+            self._memories = np.zeros((self._stride, 2, *x.shape[:-1], cells), dtype=np.float32)
+        hidden, cell = memory = self._memories[self._turn]
+        self._turn = (self._turn + 1) % self._stride
+        gates = np.tanh(np.concatenate([x, hidden], axis=-1) @ self._gates + self._bias)
         enter, keep, new, leave = (gates[..., i * cells : (i + 1) * cells] for i in range(4))
-        self._cell = (0.5 + 0.5 * keep) * self._cell + (0.5 + 0.5 * enter) * new
-        self._hidden = (0.5 + 0.5 * leave) * np.tanh(self._cell)
-        return self._hidden @ self._outward + w["outward.bias"]
+        memory[1] = (0.5 + 0.5 * keep) * cell + (0.5 + 0.5 * enter) * new
+        memory[0] = (0.5 + 0.5 * leave) * np.tanh(memory[1])
+        return memory[0] @ self._outward + w["outward.bias"]
 
     def _perceive(self, x: Array) -> Array:
         w = self._network
@@ -198,12 +206,14 @@ def _refuse_mismatch(robot: Robot, arrays: dict[str, Array], header: dict[str, A
         raise RetorqueError(
             f"the weights' network '{shape.get('residual')}' is unknown; on board: {', '.join(NETWORKS)}"
         )
-    needed = {"mean", "deviation", "torque_range", *(f"network.{name}" for name in NETWORKS[shape["residual"]])}
+    if not isinstance(shape.get("stride"), int) or shape["stride"] < 1:
+        raise RetorqueError(f"the weights' stride {shape.get('stride')} is not a number of ticks; train again")
+    needed = {"mean", "deviation", "knee", "output_scale", *(f"network.{name}" for name in NETWORKS[shape["residual"]])}
     if shape.get("rigid"):
         needed |= {"rigid.inertial", "rigid.armature", "rigid.coulomb", "rigid.limit"}
     missing = sorted(needed - set(arrays))
     if missing:
         raise RetorqueError(f"the weights lack {', '.join(missing)}; copy or train the file again")
     odd = [key for key, value in arrays.items() if not np.all(np.isfinite(value))]
-    if odd or arrays["mean"].shape != (3 * robot.n,) or arrays["torque_range"].shape != (robot.n,):
+    if odd or arrays["mean"].shape != (3 * robot.n,) or arrays["output_scale"].shape != (robot.n,):
         raise RetorqueError("the weights are not finite or not of this robot's size; copy or train the file again")

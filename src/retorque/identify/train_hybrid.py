@@ -22,6 +22,11 @@ from retorque.identify.recordings import Split
 
 Array = np.ndarray
 Tensor = torch.Tensor
+
+VELOCITY_KNEE = 0.01
+"""Velocity above which the networks see it on a logarithmic scale [rad/s]."""
+ACCELERATION_KNEE = 0.1
+"""The same of accelerations [rad/s²]."""
 log = logging.getLogger(__name__)
 
 
@@ -34,15 +39,16 @@ class TrainSettings:
     patience: int = 10
     """Passes without a better validation loss before stopping."""
     steps: int = 100
-    """Length of a training sequence [ticks]."""
-    batch: int = 128
+    """Length of a training sequence; a step is as many ticks as the model's stride."""
+    batch: int = 64
     """Sequences a step."""
     rate: float = 0.004
     """Adam's first learning rate; it falls to zero along a cosine."""
-    validation_steps: int = 1000
-    """Length of the sequences the validation loss is taken on [ticks]."""
-    blur: float = 1.0
-    """Shift of the positions that the network sees in training [standard deviations]."""
+    mix: bool = True
+    """Show a residual network each joint's motion from another sequence, with that sequence's torque: what a rigid
+    body does not explain belongs to the joint, and a network that sees whole arms learns the few paths by heart."""
+    blur: float = 0.2
+    """Shift of each sequence's positions as the network sees them [rad]."""
     decay: float = 0.01
     """Weight decay of the network."""
     clip: float = 1.0
@@ -65,25 +71,36 @@ class History:
     """Whether training is over."""
 
 
-def scaling_of(split: Split) -> Scaling:
-    """Mean and spread of the training inputs, and the range of the training torques."""
-    motion = np.concatenate([_inputs(m)[::50] for m in split.train]).astype(float)
+def scaling_of(split: Split, residual: Array) -> Scaling:
+    """Mean and spread of the training inputs, the range of the training torques, and the unit of a residual.
+
+    Args:
+        split: the recordings.
+        residual: (n,) what a rigid body with friction leaves over [N·m], such as an estimate's noise.
+    """
+    seen = np.concatenate([_inputs(m)[::50] for m in split.train]).astype(float)
+    n = split.train[0].n
+    knee = np.repeat([VELOCITY_KNEE, ACCELERATION_KNEE], n)
+    seen[:, n:] = np.arcsinh(seen[:, n:] / knee)
     low, high = split.torque_range()
-    return Scaling(motion.mean(axis=0), motion.std(axis=0) + 1e-9, np.asarray(high - low, dtype=float))
+    span = np.asarray(high - low, dtype=float)
+    return Scaling(seen.mean(axis=0), seen.std(axis=0) + 1e-9, knee, span, np.asarray(residual, dtype=float))
 
 
-def sequences(motions: list[Motion], steps: int) -> tuple[Tensor, Tensor]:
-    """Inputs (sequences, steps, 3n) and torques (sequences, steps, n) of consecutive stretches of the motions."""
+def sequences(motions: list[Motion], steps: int, stride: int = 1) -> tuple[Tensor, Tensor]:
+    """Inputs (sequences, steps, 3n) and torques (sequences, steps, n): every stride-th tick, all phases."""
     inputs, torques = [], []
     for motion in motions:
-        count = len(motion) // steps
-        if count == 0:
-            continue
-        rows = slice(0, count * steps)
-        inputs.append(_inputs(motion[rows]).reshape(count, steps, -1))
-        torques.append(motion.torque[rows].reshape(count, steps, -1))
-    if not inputs:
-        raise RetorqueError(f"every recording is shorter than a sequence of {steps} ticks; use a larger scale")
+        for phase in range(stride):
+            thin = motion[phase::stride]
+            count = len(thin) // steps
+            rows = slice(0, count * steps)
+            inputs.append(_inputs(thin)[rows].reshape(count, steps, -1))
+            torques.append(thin.torque[rows].reshape(count, steps, -1))
+    if not sum(map(len, inputs)):
+        raise RetorqueError(
+            f"every recording is shorter than a sequence of {steps} x {stride} ticks; use a larger scale"
+        )
     return (
         torch.from_numpy(np.concatenate(inputs).astype(np.float32)),
         torch.from_numpy(np.concatenate(torques).astype(np.float32)),
@@ -100,8 +117,9 @@ def nmse(model: InverseDynamics, motions: list[Motion], part: str = "all") -> fl
     """
     total, count = 0.0, 0
     for motion in motions:
-        inputs = torch.from_numpy(_inputs(motion).astype(np.float32))[None]
-        error = predict(model, inputs, part) - torch.from_numpy(motion.torque.astype(np.float32))
+        stride = model.shape.stride
+        inputs, torque = sequences([motion], len(motion) // stride, stride)
+        error = predict(model, inputs, part) - torque
         total += float(torch.sum(torch.square(error / model.torque_range).double()))
         count += error.numel()
     return total / count
@@ -138,8 +156,7 @@ def train(
         progress: told the number of finished epochs and the last validation loss.
     """
     torch.set_num_threads(settings.threads)
-    data = _prepared(model, sequences(split.train, settings.steps))
-    check = _prepared(model, sequences(split.validation, _validation_steps(split, settings)))
+    data = _prepared(model, sequences(split.train, settings.steps, model.shape.stride))
     optimiser = _optimiser(model, settings)
     history = History()
     best = {key: value.clone() for key, value in model.state_dict().items()}
@@ -149,7 +166,7 @@ def train(
         if history.stopped:
             break
         history.train.append(_epoch(model, data, optimiser, settings, epoch))
-        loss = _loss(model, *check)
+        loss = nmse(model, split.validation)
         history.validation.append(loss)
         if not np.isfinite(loss):
             raise RetorqueError(f"training diverged in epoch {epoch}; lower the learning rate ({settings.rate})")
@@ -171,10 +188,6 @@ def _inputs(motion: Motion) -> Array:
     return np.concatenate([motion.q, motion.qd, motion.qdd], axis=-1)
 
 
-def _validation_steps(split: Split, settings: TrainSettings) -> int:
-    return min(settings.validation_steps, *(len(m) for m in split.validation))
-
-
 def _optimiser(model: InverseDynamics, settings: TrainSettings) -> torch.optim.Optimizer:
     """Adam; only the network's weights decay, since a link's parameters have no reason to be small."""
     network = [] if model.network is None else list(model.network.parameters())
@@ -194,9 +207,27 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
     return inputs, torch.cat(parts)
 
 
-def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor) -> Tensor:
-    said = model.residual(inputs) if model.frozen else model(inputs)
-    return torch.mean(torch.square((said - torque) / model.torque_range))
+def _error(
+    model: InverseDynamics, inputs: Tensor, torque: Tensor, mix: Tensor | None = None, shift: Tensor | None = None
+) -> Tensor:
+    """The loss of a batch in units of the network's output.
+
+    Args:
+        model: the model.
+        inputs: (batch, steps, 3n).
+        torque: (batch, steps, n), less the rigid part's where that is frozen.
+        mix: (batch, n) the sequence that each joint is taken from.
+        shift: (batch, 1, 3n) added to what the network, but not the rigid part, is shown.
+    """
+    if not model.frozen:
+        torque = torque - model.stateless(inputs)
+    if mix is not None:
+        steps, n = torch.arange(inputs.shape[1])[:, None], torch.arange(model.robot.n)
+        chosen = [x[mix[:, None], steps, n] for x in (*inputs.split(model.robot.n, dim=-1), torque)]
+        inputs, torque = torch.cat(chosen[:3], dim=-1), chosen[3]
+    if shift is not None:
+        inputs = inputs + shift
+    return torch.mean(torch.square((model.residual(inputs) - torque) / model.output_scale))
 
 
 def _epoch(
@@ -208,34 +239,27 @@ def _epoch(
 ) -> float:
     """One pass in an order that the seed and the epoch alone decide, so that a resumed run repeats it."""
     inputs, torque = data
-    order = torch.from_numpy(np.random.default_rng([settings.seed, epoch]).permutation(len(inputs)))
-    batches = order.split(settings.batch)
+    generator = torch.Generator().manual_seed(1_000_003 * settings.seed + epoch)
+    batches = torch.randperm(len(inputs), generator=generator).split(settings.batch)
     learnt = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    blur = torch.zeros(inputs.shape[-1])
+    blur[: model.robot.n] = settings.blur
     total = 0.0
-    model.train()
-    model.blur = settings.blur
-    torch.manual_seed(1_000_003 * settings.seed + epoch)
     for index, rows in enumerate(batches):
         done = (epoch + index / len(batches)) / settings.epochs
         for group in optimiser.param_groups:
             group["lr"] = settings.rate * (0.5 + 0.5 * np.cos(np.pi * done))
-        loss = _error(model, inputs[rows], torque[rows])
+        mix: Tensor | None = None
+        if settings.mix and model.rigid is not None:
+            mix = torch.rand(len(rows), model.robot.n, generator=generator).argsort(dim=0)
+        shift = torch.randn(len(rows), 1, inputs.shape[-1], generator=generator) * blur
+        loss = _error(model, inputs[rows], torque[rows], mix, shift)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learnt, settings.clip)
         optimiser.step()
         total += float(loss.detach()) * len(rows)
-    model.eval()
     return total / len(inputs)
-
-
-@torch.no_grad()
-def _loss(model: InverseDynamics, inputs: Tensor, torque: Tensor) -> float:
-    parts = [
-        float(_error(model, inputs[i : i + 64], torque[i : i + 64])) * len(inputs[i : i + 64])
-        for i in range(0, len(inputs), 64)
-    ]
-    return sum(parts) / len(inputs)
 
 
 def _save(

@@ -88,6 +88,8 @@ class Supervisor(Adapter):
         self._position = np.broadcast_to(robot.home, (trials, n)).copy()
         self._velocity = np.zeros((trials, n))
         self._torque = np.zeros((trials, n))
+        self._good = self._everyone = np.ones(trials, dtype=bool)
+        self._clean = True
         self._clock: float = -np.inf
         self._silent, self._fault = 0, False
         self._clear()
@@ -103,6 +105,7 @@ class Supervisor(Adapter):
         self.adapter.carry()
         self.score.restart()
 
+    @np.errstate(all="ignore")
     def observe(self, state: State) -> None:
         self._seen = np.zeros(self.trials, dtype=np.int64)
         step = state.time - self._clock
@@ -118,22 +121,22 @@ class Supervisor(Adapter):
         self._silent = 0
         self._clock = state.time
         self._report = self._checked(state)
-        with np.errstate(all="ignore"):
-            try:
-                self.adapter.observe(self._report)
-            except Exception:
-                self._seen |= int(Health.FAULT)
+        try:
+            self.adapter.observe(self._report)
+        except Exception:
+            self._seen |= int(Health.FAULT)
 
+    @np.errstate(all="ignore")
     def learn(self) -> None:
-        with np.errstate(all="ignore"):
-            try:
-                self.adapter.learn()
-            except Exception:
-                self._fault = True
-                return
+        try:
+            self.adapter.learn()
+        except Exception:
+            self._fault = True
+            return
         self._fault = False
         self._age = 0
 
+    @np.errstate(all="ignore")
     def correct(self, state: State, nominal_torque: Array) -> Array:
         s, health = self.settings, self._seen
         nominal, usable = self._nominal(nominal_torque, health)
@@ -141,17 +144,20 @@ class Supervisor(Adapter):
         if self._fault or failed:
             health |= int(Health.FAULT)
         residual = asked - nominal
-        finite = np.isfinite(residual).all(axis=-1)
-        health[~finite] |= int(Health.BAD_CORRECTION)
-        trusted = finite & usable & self._good & (not failed)
-        residual = np.where(trusted[:, None], residual, 0.0)
-        residual = self._limited(residual, trusted, health)
+        if not failed and self._clean and usable.all() and self._is_small(residual):
+            trusted, self._last = self._everyone, residual
+        else:
+            finite = np.isfinite(residual).all(axis=-1)
+            health[~finite] |= int(Health.BAD_CORRECTION)
+            trusted = finite & usable & self._good & (not failed)
+            residual = self._limited(np.where(trusted[:, None], residual, 0.0), trusted, health)
         self._advance_gain(trusted, health)
         self.correction = residual
         health |= self.adapter.health
-        torque = nominal if s.shadow else nominal + self._gain[:, None] * residual
+        torque = nominal if s.shadow else nominal + (residual if self._full else self._gain[:, None] * residual)
         sent = np.clip(torque, -self._limit, self._limit)
-        health[np.any(sent != torque, axis=-1)] |= int(Health.TORQUE_LIMIT)
+        if not np.array_equal(sent, torque):
+            health[np.any(sent != torque, axis=-1)] |= int(Health.TORQUE_LIMIT)
         self._finish(health, trusted)
         return sent
 
@@ -166,12 +172,13 @@ class Supervisor(Adapter):
         trials, n = self.trials, self.robot.n
         self._ticks, self._age = 0, 0
         self._clock, self._silent, self._fault = -np.inf, 0, False
-        self._gain = np.zeros(trials)
+        self._gain, self._full = np.zeros(trials), False
         self._ramp = np.full(trials, self.timestep / max(self.settings.enable_ramp, self.timestep))
         self._last = np.zeros((trials, n))
         self._last_nominal = self._gravity()
         self._held = np.zeros(trials)
-        self._good = np.ones(trials, dtype=bool)
+        self._good = self._everyone
+        self._clean = True
         self._still = np.zeros((trials, n), dtype=np.int64)
         self._seen = np.zeros(trials, dtype=np.int64)
         self._report = State(-np.inf, self._position, self._velocity, self._torque)
@@ -182,16 +189,16 @@ class Supervisor(Adapter):
     def _checked(self, state: State) -> State:
         """The report with every row that cannot be used replaced by NaN; remembers the good rows."""
         q, qd, torque = state.position, state.velocity, state.torque
-        with np.errstate(all="ignore"):
-            finite = np.isfinite(q + qd + torque).all(axis=-1)
-            inside = ((q >= self._low) & (q <= self._high) & (np.abs(qd) <= self._fastest)).all(axis=-1)
-            saturated = (np.abs(torque) > 1.001 * self._limit).any(axis=-1)
-            stuck = (q == self._position) & (qd == self._velocity) & (np.abs(qd) > 1e-3)
+        finite = np.isfinite(q + qd + torque).all(axis=-1)
+        inside = ((q >= self._low) & (q <= self._high) & (np.abs(qd) <= self._fastest)).all(axis=-1)
+        saturated = (np.abs(torque) > 1.001 * self._limit).any(axis=-1)
+        stuck = (q == self._position) & (qd == self._velocity) & (np.abs(qd) > 1e-3)
         self._still = np.where(stuck, self._still + 1, 0)
         frozen = (self._still >= 5).any(axis=-1)
         self._good = finite & inside & ~frozen
         clean = self._good & ~saturated
-        if clean.all():
+        self._clean = bool(clean.all())
+        if self._clean:
             self._position[:], self._velocity[:], self._torque[:] = q, qd, torque
             return state
         self._seen[~finite] |= int(Health.BAD_STATE)
@@ -223,12 +230,16 @@ class Supervisor(Adapter):
     def _ask(self, nominal: Array) -> tuple[Array, bool]:
         """The adapter's torque at the last good state, and whether it failed to give one."""
         state = State(self._clock, self._position, self._velocity, self._torque)
-        with np.errstate(all="ignore"):
-            try:
-                asked = np.asarray(self.adapter.correct(state, nominal), dtype=float)
-            except Exception:
-                return nominal, True
+        try:
+            asked = np.asarray(self.adapter.correct(state, nominal), dtype=float)
+        except Exception:
+            return nominal, True
         return (asked, False) if asked.shape == nominal.shape else (nominal, True)
+
+    def _is_small(self, residual: Array) -> bool:
+        """Whether a correction is within its size and its rate; one that is not finite is not."""
+        within = np.abs(residual) <= self.residual_limit
+        return bool(within.all() and (np.abs(residual - self._last) <= self._step_limit).all())
 
     def _limited(self, residual: Array, trusted: Array, health: Array) -> Array:
         """The correction within its size and its rate; a rejected row is zero at once."""
@@ -247,8 +258,10 @@ class Supervisor(Adapter):
     def _advance_gain(self, trusted: Array, health: Array) -> None:
         s = self.settings
         self._age += 1
-        aged = self.learn_every and self._age > self._stale_ticks
-        if aged or self._silent > self._stale_ticks:
+        stale = (self.learn_every and self._age > self._stale_ticks) or self._silent > self._stale_ticks
+        if self._full and not stale and trusted is self._everyone:
+            return
+        if stale:
             health |= int(Health.STALE)
             self._gain = np.maximum(self._gain - self.timestep / max(s.fade, self.timestep), 0.0)
         else:
@@ -256,6 +269,7 @@ class Supervisor(Adapter):
         if not trusted.all():
             self._gain = np.where(trusted, self._gain, 0.0)
             self._ramp = np.where(trusted, self._ramp, self.timestep / max(s.recovery, self.timestep))
+        self._full = bool((self._gain == 1.0).all())
         health[trusted & (self._gain < 1.0)] |= int(Health.RAMP)
 
     def _finish(self, health: Array, trusted: Array) -> None:

@@ -18,6 +18,8 @@ Array = np.ndarray
 
 CONDITIONS = {"nominal": 0.0, "+1 kg": 1.0}
 """Payload at the hand [kg], by condition; everything else is hidden in both."""
+WAYPOINTS = 5
+"""In 8 s; other durations keep the pace."""
 DRAWS = 40
 """Times that motions which leave the joint limits are drawn again."""
 CHECK_PERIOD = 4e-3
@@ -83,12 +85,13 @@ def possible_motions(robot: Robot, trials: int, duration: float, seed: int) -> P
     An operational-space controller knows no joint limits: near full reach it straightens the elbow and may push it
     through to the other side, which no real arm survives. Such motions are drawn again.
     """
+    waypoints = max(1, round(WAYPOINTS * duration / 8.0))
     chosen: list[PoseWaypoints] = []
     for draw in range(DRAWS):
         count = trials - sum(len(motion.position) for motion in chosen)
         if count == 0:
             break
-        motion = PoseWaypoints.sample(robot, count, duration, seed + draw)
+        motion = PoseWaypoints.sample(robot, count, duration, seed + draw, waypoints=waypoints)
         kept = _stays_inside(robot, motion)
         if np.any(kept):
             chosen.append(PoseWaypoints(motion.position[kept], motion.rotation[kept], duration))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Protocol
+from typing import Any, Protocol
 
 import matplotlib
 import numpy as np
@@ -50,7 +50,7 @@ def plot(
 ) -> bytes:
     """The figure as PNG with a transparent ground."""
     ink = PALETTE[dark]
-    style = {
+    style: dict[Any, Any] = {
         "font.size": 10,
         "text.color": ink["ink"],
         "axes.labelcolor": ink["soft"],

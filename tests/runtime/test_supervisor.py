@@ -90,6 +90,17 @@ def test_enable_ramp_fades_in_and_again_after_a_reset():
     assert has(rig, Health.RAMP)
 
 
+def test_adapter_that_cannot_reset_is_coded():
+    class Stuck(Plus):
+        def reset(self):
+            raise RuntimeError("broken")
+
+    rig = Rig(Stuck(1.0))
+    rig.supervisor.reset()
+    rig.step()
+    assert has(rig, Health.FAULT)
+
+
 def test_carry_keeps_the_correction():
     rig = Rig(Plus(1.0), enable_ramp=0.01)
     for _ in range(12):
@@ -248,6 +259,21 @@ def test_a_robot_that_no_longer_reports_fades_to_nominal():
         sent = rig.step(state)
     np.testing.assert_allclose(sent, rig.nominal)
     assert has(rig, Health.STALE) and has(rig, Health.BAD_CLOCK)
+
+
+def test_the_same_samples_are_not_learnt_from_twice():
+    class Counts(Plus):
+        learnt = 0
+
+        def learn(self):
+            self.learnt += 1
+
+    rig = Rig(Counts(1.0, learn_every=1))
+    state = rig.report()
+    for _ in range(5):
+        rig.step(state)
+        rig.supervisor.learn()
+    assert rig.supervisor.adapter.learnt == 1
 
 
 def test_a_clock_set_anew_is_accepted_after_a_while():

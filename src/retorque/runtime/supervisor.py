@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,14 +96,11 @@ class Supervisor(Adapter):
         self._clear()
 
     def reset(self) -> None:
-        try:
-            self.adapter.reset()
-        except Exception:
-            self._fault = True
         self._clear()
+        self._fault = not self._done(self.adapter.reset)
 
     def carry(self) -> None:
-        self.adapter.carry()
+        self._fault |= not self._done(self.adapter.carry)
         self.score.restart()
 
     @np.errstate(all="ignore")
@@ -119,22 +117,20 @@ class Supervisor(Adapter):
             self._seen |= int(Health.GAP)
             self.score.restart()
         self._silent = 0
+        self._fresh += 1
         self._clock = state.time
-        self._report = self._checked(state)
-        try:
-            self.adapter.observe(self._report)
-        except Exception:
+        report = self._checked(state)
+        if not self._done(lambda: self.adapter.observe(report)):
             self._seen |= int(Health.FAULT)
 
     @np.errstate(all="ignore")
     def learn(self) -> None:
-        try:
-            self.adapter.learn()
-        except Exception:
-            self._fault = True
-            return
-        self._fault = False
-        self._age = 0
+        if self._fresh == 0:
+            return  # the same samples twice would count twice
+        self._fresh = 0
+        self._fault = not self._done(self.adapter.learn)
+        if not self._fault:
+            self._age = 0
 
     @np.errstate(all="ignore")
     def correct(self, state: State, nominal_torque: Array) -> Array:
@@ -168,9 +164,18 @@ class Supervisor(Adapter):
         rows = self._log[order]
         return self._log_time[order], rows[..., :-1], rows[..., -1].astype(np.int64)
 
+    @staticmethod
+    def _done(action: Callable[[], None]) -> bool:
+        """Whether something of the adapter's went through."""
+        try:
+            action()
+        except Exception:
+            return False
+        return True
+
     def _clear(self) -> None:
         trials, n = self.trials, self.robot.n
-        self._ticks, self._age = 0, 0
+        self._ticks, self._age, self._fresh = 0, 0, 0
         self._clock, self._silent, self._fault = -np.inf, 0, False
         self._gain, self._full = np.zeros(trials), False
         self._ramp = np.full(trials, self.timestep / max(self.settings.enable_ramp, self.timestep))
@@ -181,7 +186,6 @@ class Supervisor(Adapter):
         self._clean = True
         self._still = np.zeros((trials, n), dtype=np.int64)
         self._seen = np.zeros(trials, dtype=np.int64)
-        self._report = State(-np.inf, self._position, self._velocity, self._torque)
         self.health[:] = 0
         self.correction[:] = 0.0
         self.score.clear()

@@ -18,6 +18,9 @@ from typing import Any
 
 from retorque.errors import RetorqueError, unknown
 
+# Matrices here are small: several threads on one of them cost more than they give. Read when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Command:

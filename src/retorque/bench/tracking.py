@@ -170,7 +170,7 @@ def _row(settings: Settings, robot: Robot, effect: str, adapter: str, errors: Ar
     }
     if effect:
         extra = {"effect": effect, **extra}
-    paper = PAPER.get(adapter, {}).get(robot.name) if plain else None
+    paper = PAPER.get(adapter, {}).get(robot.name) if plain and robot.profile is not None else None
     return Row.of(
         errors[:, 0], robot=robot.name, method=adapter, metric="joint RMSE", unit="deg", paper=paper, extra=extra
     )

@@ -19,6 +19,11 @@ from retorque.robots.robot import Robot
 
 Array = np.ndarray
 
+GROUPS = 5
+"""Pieces of a window over which the velocity-dependent features are averaged."""
+SANE = 1e6
+"""Torques and rows beyond this are no measurement [N·m]."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecursiveSettings:
@@ -129,7 +134,7 @@ class Recursive(Adapter):
         self._absorb(self._pending.pop(0))
         expected, spread = self._filter.predict(equation.rows)
         residual = equation.torque - equation.prior - expected
-        self._learn_disturbance(residual, equation.accepted)
+        self._learn_disturbance(np.where(equation.accepted[:, None], residual, 0.0), equation.accepted)
         self._refresh()
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
@@ -148,16 +153,16 @@ class Recursive(Adapter):
     def _absorb(self, equation: Equation) -> None:
         """Update the unknowns and the noise level with an equation of the trials that accept it."""
         use = equation.accepted
-        rows = equation.rows * use[:, None, None]
+        rows = np.where(use[:, None, None], equation.rows, 0.0)
+        measured = np.where(use[:, None], equation.torque - equation.prior, 0.0)
         expected, spread = self._filter.predict(rows)
-        innovation = (equation.torque - equation.prior) * use[:, None] - expected
+        innovation = measured - expected
         noise = self._noise * equation.noise_factor
-        self._weigh((equation.torque - equation.ideal) * use[:, None], innovation, spread, noise)
+        self._weigh(np.where(use[:, None], equation.torque - equation.ideal, 0.0), innovation, spread, noise)
         self._filter.update(innovation, rows, spread, noise)
         self._constrain(use)
         expected, spread = self._filter.predict(rows)
-        residual = (equation.torque - equation.prior) * use[:, None] - expected
-        self._learn_noise(residual, np.sum(spread * spread, axis=1), use)
+        self._learn_noise(measured - expected, np.sum(spread * spread, axis=1), use)
 
     def _equation(self) -> Equation | None:
         """The averaged equation of motion of the last samples, if there are enough."""
@@ -169,17 +174,13 @@ class Recursive(Adapter):
         slope, mean = slope_weights(count, self.timestep)
         velocity = w.velocity[at]
         acceleration = np.tensordot(slope, velocity, 1)
-        between = np.append(0.0, mean)
-        centre = between[:-1] * 0.5 + between[1:] * 0.5
-        centre = np.append(centre, between[-1] * 0.5)
-        position = np.tensordot(centre, w.position[at], 1)
+        position = np.tensordot(0.5 * (np.append(0.0, mean) + np.append(mean, 0.0)), w.position[at], 1)
         middle = np.mean(velocity, axis=0)
         torques = w.torque[at][1:]
         torque = np.tensordot(mean, torques, 1)
         sign = np.tensordot(mean, model.sign(torques), 1)
         features = np.zeros((*middle.shape, PER_JOINT))
-        groups = 5
-        edges = np.linspace(0, count - 1, groups + 1).astype(int)
+        edges = np.linspace(0, count - 1, GROUPS + 1).astype(int)
         for low, high in pairwise(edges):
             weight = float(mean[low:high].sum())
             offset = (0.5 * (low + high) - 0.5 * (count - 1)) * self.timestep
@@ -190,7 +191,8 @@ class Recursive(Adapter):
         ideal = regressor @ model.ideal_inertial + self.robot.armature * acceleration
         # Windows share samples, and short ones are noisier.
         factor = 0.7 * s.window / s.stride * (s.window / count) ** 3
-        return Equation(torque, prior, rows, ideal, factor, w.valid[at].all(axis=0))
+        sane = np.abs(rows).max(axis=(1, 2)) + np.abs(torque).max(axis=1) < SANE
+        return Equation(torque, prior, rows, ideal, factor, w.valid[at].all(axis=0) & sane)
 
     def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array) -> None:
         """Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's.

@@ -29,7 +29,7 @@ def network(size: Preset) -> tuple[Tam, dict[str, np.ndarray]]:
     made = Tam(size).eval()
     with torch.no_grad():  # the heads start at zero, where every mistake would be invisible
         for layer in (made.adaptor.head, made.adaptor.basis, made.adaptor.modulate):
-            layer.weight.normal_(0.0, 0.2)
+            layer.weight.normal_(0.0, 0.05)
     return made, {name: value.numpy() for name, value in made.state_dict().items()}
 
 

@@ -71,9 +71,7 @@ class TamAdapter(Adapter):
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd, torque = self._window
-        body = self.context.body
-        ideal = body.forward_dynamics(q[..., 0], qd[..., 0], nominal_torque)
-        probes = self.context.probe_torques(q[..., 0], qd[..., 0], ideal)
+        ideal, probes = self.context.ideal_response(q[..., 0], qd[..., 0], nominal_torque)
         return nominal_torque + self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
 
 

@@ -65,6 +65,24 @@ class Context:
         raw[..., 1:, :] -= raw[..., :1, :]
         return raw * self.probe_scale
 
+    def ideal_response(self, q: Array, qd: Array, torque: Array) -> tuple[Array, Array]:
+        """The ideal robot's acceleration under a torque (trials, n) and the probes' torques at it (trials, 4, n).
+
+        The same as `forward_dynamics` and `probe_torques`, without the cost of taking any shape: this runs every tick.
+        """
+        acceleration = np.empty(torque.shape)
+        probes = np.empty((len(torque), PROBES, torque.shape[-1]))
+        model, data = self.body.model, self.body.data
+        for trial in range(len(torque)):
+            a, b = q[trial].copy(), qd[trial].copy()
+            c = pin.aba(model, data, a, b, torque[trial])
+            acceleration[trial] = c
+            for row, body in enumerate(self._probes):
+                probes[trial, row] = pin.rnea(body.model, body.data, a, b, c)
+        probes[:, 1:] -= probes[:, :1]
+        probes *= self.probe_scale
+        return acceleration, probes
+
     def probe_matrices(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The same as a mass matrix (..., 4, n, n) and a bias (..., 4, n): torque = matrix @ acceleration + bias."""
         matrix = np.stack([mass_matrices(body, q) for body in self._probes], axis=-3)

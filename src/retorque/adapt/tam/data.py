@@ -46,6 +46,9 @@ class RolloutSettings:
     """Share of the rollouts with perfect sensors."""
     unmodelled: float = 0.0
     """Probability that all rollouts of a shard have an effect that no parameter describes."""
+    other_armature: float = 0.5
+    """Probability that the ideal robot of a shard has other armatures than its card: what is hidden stays the same, and
+    the network meets ideal robots that are far heavier or lighter than their targets."""
 
 
 def generate(context: Context, preset: Preset, settings: RolloutSettings, seed: int) -> dict[str, Array]:

@@ -74,7 +74,8 @@ def history_rows(
     for array in (position, velocity, applied, qdd):
         array[~usable] = 0.0
     ideal = context.body.inverse_dynamics(position, velocity, qdd)
-    residual = (applied - ideal) / context.unit
+    # What is known beforehand of the armature (the middle of its range) need not be learnt from noisy accelerations.
+    residual = (applied - ideal - context.armature_shift * qdd) / context.unit
     flag = np.ones_like(position)
     if preset.slow:
         rate = qdd * context.armature_range / context.unit
@@ -150,13 +151,14 @@ def adaptor_features(
             nominal / load,
             xp.tanh(scaled),
             xp.tanh(4.0 * scaled),
-            xp.clip(spread, -BOUND, BOUND),
-            xp.clip(shift, -BOUND, BOUND),
+            spread,
+            shift,
             carried / load,
-            *(xp.clip(value, -BOUND, BOUND) for value in probe),
+            *probe,
         ],
         -1,
     )
+    query = xp.clip(query, -BOUND, BOUND)
     basis = xp.stack(
         [
             mean * 0.0 + 1.0,

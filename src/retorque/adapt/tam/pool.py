@@ -11,7 +11,7 @@ from torch import Tensor
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.adapt.tam.preset import Preset
-from retorque.adapt.tam.shards import load_shard
+from retorque.adapt.tam.shards import load_shard, with_armature
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 
@@ -66,8 +66,7 @@ class Pool:
     def __init__(self, preset: Preset, joints: int, capacity: int):
         self.preset, self.joints, self.capacity = preset, joints, capacity
         self._shards: list[dict[str, Tensor]] = []
-        self._scales: dict[str, Scales] = {}
-        self._names: list[str] = []
+        self._scales: list[Scales] = []
 
     def __len__(self) -> int:
         return len(self._shards)
@@ -75,27 +74,25 @@ class Pool:
     def add(self, path: Path) -> None:
         """Take in a shard; the oldest leaves when there are too many."""
         arrays, head = load_shard(path, self.preset)
-        name = head["robot"]
-        if name not in self._scales:
-            self._scales[name] = Scales(Context(Robot.load(name)), self.joints)
-        scales = self._scales[name]
+        robot = with_armature(Robot.load(head["robot"]), np.array(head["armature"]))
+        scales = Scales(Context(robot), self.joints)
         joint, payload = scales.physical.encode(Parameters.unflatten(scales.robot, arrays["parameters"].astype(float)))
         arrays.update(joint_numbers=joint.astype(np.float32), payload_numbers=payload.astype(np.float32))
         fill = {"torque_scale": 1.0}
         self._shards.append(
             {k: _padded(arrays[k], axes, self.joints, fill.get(k, 0.0)) for k, axes in JOINT_AXES.items()}
         )
-        self._names.append(name)
+        self._scales.append(scales)
         if len(self._shards) > self.capacity:
             self._shards.pop(0)
-            self._names.pop(0)
+            self._scales.pop(0)
 
     def draw(self, rollouts: int, states: int, rng: np.random.Generator) -> dict[str, Tensor]:
         """A batch: rollouts with all columns, `states` states for each column, and each robot's scales."""
         which = rng.integers(0, len(self._shards), rollouts)
         parts: dict[str, list[Tensor]] = {}
         for index in which:
-            shard, scales = self._shards[index], self._scales[self._names[index]].values
+            shard, scales = self._shards[index], self._scales[index].values
             row = int(rng.integers(len(shard["fast"])))
             picked = torch.from_numpy(rng.permutation(shard["A"].shape[2])[:states])
             for key, value in shard.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from retorque.adapt.tam.data import RolloutSettings, generate
 from retorque.adapt.tam.preset import FORMAT, Preset
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
+from retorque.physics.profile import profile_of
 from retorque.robots.robot import Robot
 
 Array = np.ndarray
@@ -43,6 +44,7 @@ def header(robot: Robot, preset: Preset, settings: RolloutSettings, seed: int) -
         "format": FORMAT,
         "robot": robot.name,
         "joints": list(robot.joint_names),
+        "armature": robot.armature.tolist(),
         "history": history,
         "rollouts": asdict(settings),
         "seed": seed,
@@ -69,25 +71,36 @@ def load_shard(path: Path, preset: Preset) -> tuple[dict[str, Array], dict[str, 
 
 
 def make_shard(
-    folder: Path,
-    index: int,
-    robots: list[str],
-    contexts: dict[str, Context],
-    preset: Preset,
-    settings: RolloutSettings,
-    seed: int,
+    folder: Path, index: int, robots: list[str], preset: Preset, settings: RolloutSettings, seed: int
 ) -> Path:
     """Make shard number `index` unless it is there; robots take turns."""
     path = shard_path(folder, index)
     if not path.exists():
-        name = robots[index % len(robots)]
-        if name not in contexts:
-            contexts[name] = Context(Robot.load(name))
         own = shard_seed(seed, index)
-        save_shard(
-            path, generate(contexts[name], preset, settings, own), header(contexts[name].robot, preset, settings, own)
-        )
+        robot = Robot.load(robots[index % len(robots)])
+        rng = np.random.default_rng([own, 1])
+        if rng.uniform() < settings.other_armature:
+            robot = with_armature(robot, _other_armature(robot, rng))
+        save_shard(path, generate(Context(robot), preset, settings, own), header(robot, preset, settings, own))
     return path
+
+
+def with_armature(robot: Robot, armature: Array) -> Robot:
+    """The robot with other armatures (n,) [kg·m²]."""
+    values = iter(armature)
+    links = []
+    for link in robot.links:
+        joint = link.joint
+        if joint is not None and joint.kind != "free":
+            link = replace(link, joint=replace(joint, armature=float(next(values))))
+        links.append(link)
+    return robot.with_links(tuple(links))
+
+
+def _other_armature(robot: Robot, rng: np.random.Generator) -> Array:
+    """Armatures of 0.3 to 6 times the largest hidden one, much the same for all joints."""
+    largest = profile_of(robot).armature_max
+    return largest * 0.3 * 20.0 ** rng.uniform() * rng.uniform(0.7, 1.4, robot.n)
 
 
 def work(
@@ -102,11 +115,10 @@ def work(
     parent: int,
 ) -> None:
     """What a generator process does: every `workers`-th shard up to number `wanted.value`, until its parent ends."""
-    contexts: dict[str, Context] = {}
     index = worker
     while os.getppid() == parent:
         if index >= wanted.value:
             time.sleep(0.2)
             continue
-        make_shard(folder, index, robots, contexts, preset, settings, seed)
+        make_shard(folder, index, robots, preset, settings, seed)
         index += workers

@@ -8,7 +8,7 @@ import math
 import multiprocessing
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from retorque.adapt.tam.checkpoint import load_checkpoint, save_checkpoint
-from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.data import RolloutSettings
 from retorque.adapt.tam.network import Tam
 from retorque.adapt.tam.objective import objective
@@ -43,6 +42,8 @@ class TrainSettings:
     """Robots whose rollouts are trained on."""
     preset: str = "small"
     """Size of the network: small or paper."""
+    latent: int = 0
+    """Numbers in each joint's latent; 0: as the preset says."""
     variant: str = "tam"
     """tam, tam-no-residual, short-window, physpred or privileged."""
     hours: float = 2.0
@@ -61,9 +62,11 @@ class TrainSettings:
     """Folder of shards to use and fill; default: one within `out`."""
     rollouts: int = 128
     """Rollouts in a shard."""
-    steps_per_shard: int = 60
+    first_shards: int = 0
+    """Shards to begin with; 0: one of every robot."""
+    steps_per_shard: int = 80
     """A new shard joins after so many steps."""
-    capacity: int = 40
+    capacity: int = 60
     """Shards kept in memory."""
     batch: int = 16
     """Rollouts in a batch."""
@@ -103,6 +106,8 @@ def train(settings: TrainSettings) -> Path:
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     size = preset(settings.preset, settings.variant)
+    if settings.latent:
+        size = replace(size, latent=settings.latent)
     robots = [Robot.load(name) for name in settings.robots]
     names = [robot.name for robot in robots]
     network = Tam(size)
@@ -201,7 +206,6 @@ class _Feeder:
     def __init__(self, folder: Path, robots: list[str], size: Any, rollouts: RolloutSettings, settings: TrainSettings):
         self._folder, self._robots, self._size, self._rollouts = folder, robots, size, rollouts
         self._settings = settings
-        self._contexts: dict[str, Context] = {}
         self._workers: list[Any] = []
         self.taken = 0
         spawn = multiprocessing.get_context("spawn")
@@ -231,8 +235,8 @@ class _Feeder:
             worker.join()
 
     def due(self, step: int) -> int:
-        """How many shards have joined by a step: one of every robot at first."""
-        return len(self._robots) + step // self._settings.steps_per_shard
+        """How many shards have joined by a step."""
+        return (self._settings.first_shards or len(self._robots)) + step // self._settings.steps_per_shard
 
     def skip(self, count: int) -> None:
         """Begin with a later shard: the earlier ones have left the pool already."""
@@ -247,7 +251,7 @@ class _Feeder:
             path = shard_path(self._folder, self.taken)
             if not self._workers:
                 s = self._settings
-                make_shard(self._folder, self.taken, self._robots, self._contexts, self._size, self._rollouts, s.seed)
+                make_shard(self._folder, self.taken, self._robots, self._size, self._rollouts, s.seed)
             while not path.exists():
                 if not any(worker.is_alive() for worker in self._workers):
                     raise RetorqueError(
@@ -272,6 +276,7 @@ def _identity(settings: TrainSettings) -> dict[str, Any]:
         "variant",
         "seed",
         "rollouts",
+        "first_shards",
         "steps_per_shard",
         "capacity",
         "batch",
@@ -311,5 +316,5 @@ def _validate(settings: TrainSettings) -> None:
     for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "samples", "threads"):
         if getattr(settings, name) < 1:
             raise RetorqueError(f"--{name.replace('_', '-')} must be at least 1")
-    if settings.workers < 0:
-        raise RetorqueError("--workers must be at least 0")
+    if settings.workers < 0 or settings.latent < 0:
+        raise RetorqueError("--workers and --latent must be at least 0")

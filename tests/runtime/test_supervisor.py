@@ -171,6 +171,7 @@ def test_stale_estimate_fades_to_nominal_and_comes_back():
     assert sent[10] == pytest.approx(1.0) and 0.0 < sent[24] < 1.0 and sent[-1] == pytest.approx(0.0)
     assert has(rig, Health.STALE) and has(rig, Health.FAULT)
     adapter.fail = False
+    rig.step()
     rig.supervisor.learn()
     rig.step()
     assert not has(rig, Health.STALE) and not has(rig, Health.FAULT)

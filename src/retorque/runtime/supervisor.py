@@ -92,7 +92,9 @@ class Supervisor(Adapter):
         self._good = self._everyone = np.ones(trials, dtype=bool)
         self._clean = True
         self._clock: float = -np.inf
-        self._silent, self._fault = 0, False
+        self._gain = np.zeros(trials)
+        self._ticks = self._age = self._fresh = self._silent = 0
+        self._fault = self._full = False
         self._clear()
 
     def reset(self) -> None:

@@ -34,7 +34,7 @@ class Settings:
     """The robot whose stand-in is recorded and controlled."""
     scale: float = 0.1
     """Length of the recordings the models are trained on; 1 is the paper's 4.9 hours."""
-    epochs: int = 16
+    epochs: int = 6
     """Most passes over the training data."""
     routes: int = 2
     """Different sequences of five movements."""

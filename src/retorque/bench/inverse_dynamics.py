@@ -35,7 +35,7 @@ class Settings:
     """Length of the recordings; 1 is the paper's 4.9 hours."""
     trials: int = 1
     """Trainings with other first weights."""
-    epochs: int = 16
+    epochs: int = 6
     """Most passes over the training data."""
     folder: Path | None = None
     """Keep the weights here, and go on from what is already there."""

@@ -37,6 +37,9 @@ class Shape:
     """Memory cells of the LSTM."""
     width: int = 200
     """Width of the two layers of the MLP."""
+    separate: bool = True
+    """Each joint has its own share of every layer of a residual network and listens to itself alone: friction belongs
+    to a joint, and a network that sees the whole arm learns the few recorded paths by heart."""
     stride: int = 10
     """The memory sees every so manyth tick, so that 100 steps are a second and not a tenth of one; as many memories
     take turns, and there is a new torque every tick."""
@@ -89,6 +92,20 @@ class RigidSign(torch.nn.Module):
         return inertial.numpy(), rotor.numpy(), self.coulomb.detach().double().numpy()
 
 
+def _share(outputs: int, inputs: int, n: int) -> Tensor:
+    """(outputs, inputs) ones where both belong to the same joint, when each side is dealt out to `n` joints in order.
+
+    Gates of an LSTM (four times the cells) and inputs (three times the joints) repeat their order.
+    """
+
+    def owner(size: int, repeats: int) -> Tensor:
+        return (torch.arange(size // repeats) * n // (size // repeats)).repeat(repeats)
+
+    rows = owner(outputs, 1)
+    columns = owner(inputs, 3 if inputs == 3 * n else 1)
+    return (rows[:, None] == columns).float()
+
+
 class LSTMResidual(torch.nn.Module):
     """Linear layer with PReLU between layer norms, one LSTM, linear output: 33358 weights at the paper's sizes."""
 
@@ -106,6 +123,17 @@ class LSTMResidual(torch.nn.Module):
         x = self.norm_after(self.bend(self.norm_before(self.inward(x))))
         return self.outward(self.memory(x)[0])
 
+    def shares(self, n: int) -> list[tuple[Tensor, Tensor]]:
+        """Every weight matrix with the mask that keeps the joints apart."""
+        cells, linear = self.memory.hidden_size, self.inward.out_features
+        memory = dict(self.memory.named_parameters())
+        return [
+            (self.inward.weight, _share(linear, 3 * n, n)),
+            (memory["weight_ih_l0"], _share(cells, linear, n).repeat(4, 1)),
+            (memory["weight_hh_l0"], _share(cells, cells, n).repeat(4, 1)),
+            (self.outward.weight, _share(n, cells, n)),
+        ]
+
 
 class MLPResidual(torch.nn.Module):
     """Two layers of PReLU and a linear output: 46008 weights at the paper's sizes."""
@@ -120,6 +148,15 @@ class MLPResidual(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(..., inputs) to (..., outputs)."""
         return self.outward(self.bend(self.second(self.bend(self.first(x)))))
+
+    def shares(self, n: int) -> list[tuple[Tensor, Tensor]]:
+        """Every weight matrix with the mask that keeps the joints apart."""
+        width = self.second.out_features
+        return [
+            (self.first.weight, _share(width, 3 * n, n)),
+            (self.second.weight, _share(width, width, n)),
+            (self.outward.weight, _share(n, width, n)),
+        ]
 
 
 @dataclass(frozen=True)
@@ -163,7 +200,7 @@ class InverseDynamics(torch.nn.Module):
                 raise RetorqueError("a model with a rigid body needs the parameters it starts from")
             self.rigid = RigidSign(robot, start.inertial, start.armature, start.coulomb)
             self.rigid.requires_grad_(not frozen)
-        self.network: torch.nn.Module | None = None
+        self.network: LSTMResidual | MLPResidual | None = None
         if shape.residual == "lstm":
             self.network = LSTMResidual(3 * robot.n, robot.n, shape)
         elif shape.residual == "mlp":
@@ -172,6 +209,20 @@ class InverseDynamics(torch.nn.Module):
         buffers = {"mean": scaling.mean, "deviation": scaling.deviation, "knee": scaling.knee}
         for name, value in {**buffers, "torque_range": scaling.torque_range, "output_scale": said}.items():
             self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
+
+        self._shares: list[tuple[Tensor, Tensor]] = []
+        if self.network is not None and shape.rigid and shape.separate:
+            self._shares = self.network.shares(robot.n)
+            with torch.no_grad():
+                for weight, mask in self._shares:
+                    # Fewer weights meet in a unit, so they start larger.
+                    weight.mul_(mask * np.sqrt(robot.n))
+
+    @torch.no_grad()
+    def keep_apart(self) -> None:
+        """Undo what an optimiser's step did to weights between joints."""
+        for weight, mask in self._shares:
+            weight.mul_(mask)
 
     def forward(self, motion: Tensor) -> Tensor:
         """Torque (batch, time, n) [N·m] of positions, velocities, accelerations (batch, time, 3n)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +136,6 @@ class _Maker:
             yield "RBD 2S", self._model(plain, start), float(bare.details["seconds"])
         if "RBD+Sign+LSTM 2S" not in found:
             yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", Shape(), two_step, frozen=True)
-        if "RBD+Sign+MLP 2S" not in found:
-            yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", Shape(residual="mlp"), two_step, frozen=True)
         joint = ("RBD+Sign+LSTM E2E", "RBD+Sign E2E", "RBD E2E")
         if any(name not in found for name in joint):
             card = Start(robot_inertia(self.robot), self.robot.armature, np.zeros(self.robot.n))
@@ -149,6 +147,8 @@ class _Maker:
             yield joint[2], self._model(plain, Start(inertial, armature, 0.0 * coulomb)), seconds
         if "LSTM E2E" not in found:
             yield "LSTM E2E", *self._train("LSTM E2E", Shape(rigid=False), None)
+        if "RBD+Sign+MLP 2S" not in found:
+            yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", Shape(residual="mlp"), two_step, frozen=True)
 
     def _model(self, shape: Shape, start: Start | None, frozen: bool = False) -> InverseDynamics:
         torch.manual_seed(self.training.seed)
@@ -160,9 +160,6 @@ class _Maker:
         begun = time.perf_counter()
         model = self._model(shape, start, frozen)
         settings = self.training
-        if shape.residual == "mlp":
-            # A network without memory learns from single samples: as many a step as the sequences together hold.
-            settings = replace(settings, epochs=max(1, settings.epochs // 2))
         checkpoint = None if self.folder is None else _checkpoint(self.folder, name)
         train(
             model,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,8 @@ DURATIONS = {"fast": 2.0, "slow": 10.0}
 """Seconds a movement takes."""
 MOVES = 5
 """Movements that are made one after another."""
+
+Velocity = Literal["desired", "measured"]
 
 
 @dataclass(frozen=True)
@@ -58,20 +61,24 @@ def track(
     routes: Array,
     speed: str,
     *,
+    velocity: Velocity = "desired",
     seed: int = 0,
     settings: StandInSettings | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Tracking:
     """Let every model at every gain follow every route at one speed.
 
-    The controller is the paper's appendix B with unit desired inertia: the model's torque at the acceleration
-    qdd_des - B (qd - qd_des) - K (q - q_des). Memories are warmed up for 500 ticks at the first state.
+    The controller is the paper's appendix B with unit desired inertia: the rigid part's torque at the acceleration
+    qdd_des - B (qd - qd_des) - K (q - q_des), and the network's at qdd_des, which is all feed-forward. Memories are
+    warmed up for 500 ticks at the first state.
 
     Args:
         robot: the card.
         models: the feed-forward terms.
         routes: (routes, moves + 1, n) set points.
         speed: a name of `DURATIONS`.
+        velocity: what the models see. The paper's is "measured": friction that is predicted from the measured velocity
+            is fed back, and where it is predicted too large it drives the joint. "desired" only feeds forward.
         seed: of what the stand-in hides (the recordings' seed).
         settings: sizes of what is hidden.
         progress: told the part that is done.
@@ -105,7 +112,8 @@ def track(
             rmse[move] += np.square(error)
             wanted = want_dd - spread * error - damping * error_d
             for model, span in zip(models, rows, strict=True):
-                command[span] = model.torque(state.position[span], state.velocity[span], wanted[span])
+                q, qd = state.position[span], (want_d if velocity == "desired" else state.velocity)[span]
+                command[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, want_dd[span])
             command[failed] = 0.0
             state = arm.step(command)
             beyond = np.any((state.position < robot.lower) | (state.position > robot.upper), axis=1)

@@ -21,21 +21,21 @@ class StandInSettings:
 
     strength: tuple[float, ...] = (1.2, 1.2, 1.0, 1.0, 0.5, 0.4, 0.25)
     """Coulomb friction of each joint from the base outwards [N·m]; the last value serves any further joint."""
-    static: float = 1.5
+    static: float = 1.3
     """Static over Coulomb friction."""
-    stribeck_velocity: float = 0.1
+    stribeck_velocity: float = 0.03
     """Velocity over which friction falls from static to Coulomb [rad/s]."""
     bristle_stiffness: float = 1600.0
     """LuGre stiffness sigma0 over Coulomb friction [1/rad]."""
     bristle_damping: float = 1.0
     """LuGre damping sigma1 over Coulomb friction [s/rad]."""
-    viscous: float = 0.9
+    viscous: float = 1.6
     """Viscous friction over Coulomb friction [s/rad]."""
     spring: float = 5000.0
     """Joint stiffness over Coulomb friction [1/rad]."""
     spring_damping: float = 5.0
     """Joint damping over Coulomb friction [s/rad]."""
-    ripple: float = 0.2
+    ripple: float = 0.05
     """Amplitude of the torque ripple over Coulomb friction."""
     ripple_order: float = 12.0
     """Periods of the ripple a turn of the joint."""

@@ -42,11 +42,10 @@ class TrainSettings:
     """Length of a training sequence; a step is as many ticks as the model's stride."""
     batch: int = 64
     """Sequences a step."""
-    rate: float = 0.004
-    """Adam's first learning rate; it falls to zero along a cosine."""
-    mix: bool = True
-    """Show a residual network each joint's motion from another sequence, with that sequence's torque: what a rigid
-    body does not explain belongs to the joint, and a network that sees whole arms learns the few paths by heart."""
+    rate: float = 0.015
+    """Adam's first learning rate of the network; it falls to zero along a cosine."""
+    rigid_rate: float = 0.004
+    """The same of a rigid part that is learnt along."""
     blur: float = 0.2
     """Shift of each sequence's positions as the network sees them [rad]."""
     decay: float = 0.01
@@ -191,9 +190,12 @@ def _inputs(motion: Motion) -> Array:
 def _optimiser(model: InverseDynamics, settings: TrainSettings) -> torch.optim.Optimizer:
     """Adam; only the network's weights decay, since a link's parameters have no reason to be small."""
     network = [] if model.network is None else list(model.network.parameters())
-    groups: list[dict[str, Any]] = [{"params": network, "weight_decay": settings.decay}] if network else []
+    groups: list[dict[str, Any]] = []
+    if network:
+        groups.append({"params": network, "weight_decay": settings.decay, "initial_lr": settings.rate})
     if model.rigid is not None and not model.frozen:
-        groups.append({"params": list(model.rigid.parameters()), "weight_decay": 0.0})
+        rigid = list(model.rigid.parameters())
+        groups.append({"params": rigid, "weight_decay": 0.0, "initial_lr": settings.rigid_rate})
     return torch.optim.AdamW(groups, lr=settings.rate)
 
 
@@ -207,27 +209,18 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
     return inputs, torch.cat(parts)
 
 
-def _error(
-    model: InverseDynamics, inputs: Tensor, torque: Tensor, mix: Tensor | None = None, shift: Tensor | None = None
-) -> Tensor:
+def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor) -> Tensor:
     """The loss of a batch in units of the network's output.
 
     Args:
         model: the model.
         inputs: (batch, steps, 3n).
         torque: (batch, steps, n), less the rigid part's where that is frozen.
-        mix: (batch, n) the sequence that each joint is taken from.
         shift: (batch, 1, 3n) added to what the network, but not the rigid part, is shown.
     """
     if not model.frozen:
         torque = torque - model.stateless(inputs)
-    if mix is not None:
-        steps, n = torch.arange(inputs.shape[1])[:, None], torch.arange(model.robot.n)
-        chosen = [x[mix[:, None], steps, n] for x in (*inputs.split(model.robot.n, dim=-1), torque)]
-        inputs, torque = torch.cat(chosen[:3], dim=-1), chosen[3]
-    if shift is not None:
-        inputs = inputs + shift
-    return torch.mean(torch.square((model.residual(inputs) - torque) / model.output_scale))
+    return torch.mean(torch.square((model.residual(inputs + shift) - torque) / model.output_scale))
 
 
 def _epoch(
@@ -248,16 +241,14 @@ def _epoch(
     for index, rows in enumerate(batches):
         done = (epoch + index / len(batches)) / settings.epochs
         for group in optimiser.param_groups:
-            group["lr"] = settings.rate * (0.5 + 0.5 * np.cos(np.pi * done))
-        mix: Tensor | None = None
-        if settings.mix and model.rigid is not None:
-            mix = torch.rand(len(rows), model.robot.n, generator=generator).argsort(dim=0)
+            group["lr"] = group["initial_lr"] * (0.5 + 0.5 * np.cos(np.pi * done))
         shift = torch.randn(len(rows), 1, inputs.shape[-1], generator=generator) * blur
-        loss = _error(model, inputs[rows], torque[rows], mix, shift)
+        loss = _error(model, inputs[rows], torque[rows], shift)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learnt, settings.clip)
         optimiser.step()
+        model.keep_apart()
         total += float(loss.detach()) * len(rows)
     return total / len(inputs)
 

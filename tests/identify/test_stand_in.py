@@ -52,7 +52,8 @@ def test_steady_slip_needs_coulomb_and_viscous_friction(panda: Robot) -> None:
         state = arm.step(command[None])
         kept.append(command[0] - body.bias(state.position[0], state.velocity[0])[0])
     v = float(state.velocity[0, 0])
-    level = joints.coulomb[0] + (joints.static[0] - joints.coulomb[0]) * np.exp(-np.square(v / 0.1))
+    rest = np.exp(-np.square(v / arm.settings.stribeck_velocity))
+    level = joints.coulomb[0] + (joints.static[0] - joints.coulomb[0]) * rest
     assert np.mean(kept[-200:]) == pytest.approx(level + joints.viscous[0] * v, rel=0.05)
 
 

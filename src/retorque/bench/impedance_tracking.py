@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Settings:
     """Most passes over the training data."""
     routes: int = 2
     """Different sequences of five movements."""
+    velocity: Literal["measured", "desired"] = "measured"
+    """The velocity that the models see: the paper's measured one, or the reference's, which feeds nothing back."""
     folder: Path | None = None
     """Keep the weights here, and use what is already there; the folder of `retorque bench inverse-dynamics`."""
     threads: int = 2
@@ -80,6 +83,7 @@ def run(settings: Settings) -> Report:
                 models,
                 routes,
                 speed,
+                velocity=settings.velocity,
                 seed=settings.seed,
                 progress=lambda part, speed=speed: tell(f"tracking, {speed}", part),  # type: ignore[misc]
             )

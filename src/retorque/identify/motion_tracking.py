@@ -61,7 +61,7 @@ def track(
     routes: Array,
     speed: str,
     *,
-    velocity: Velocity = "desired",
+    velocity: Velocity = "measured",
     seed: int = 0,
     settings: StandInSettings | None = None,
     progress: Callable[[float], None] | None = None,

@@ -94,8 +94,8 @@ def sequences(motions: list[Motion], steps: int, stride: int = 1) -> tuple[Tenso
             thin = motion[phase::stride]
             count = len(thin) // steps
             rows = slice(0, count * steps)
-            inputs.append(_inputs(thin)[rows].reshape(count, steps, -1))
-            torques.append(thin.torque[rows].reshape(count, steps, -1))
+            inputs.append(_inputs(thin)[rows].reshape(count, steps, 3 * motion.n))
+            torques.append(thin.torque[rows].reshape(count, steps, motion.n))
     if not sum(map(len, inputs)):
         raise RetorqueError(
             f"every recording is shorter than a sequence of {steps} x {stride} ticks; use a larger scale"

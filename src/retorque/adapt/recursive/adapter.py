@@ -35,7 +35,7 @@ class RecursiveSettings:
     """Samples in the very first one."""
     stride: int = 10
     """Ticks between updates."""
-    noise: float = 0.15
+    noise: float = 0.3
     """First guess of an equation's noise, times friction_max / 3 of the joint [N·m]."""
     noise_floor: float = 0.04
     """Least noise that is ever believed, on the same scale [N·m]."""
@@ -43,6 +43,8 @@ class RecursiveSettings:
     """Time over which the noise level is learnt [s]."""
     forgetting: float = 0.997
     """Share of the information in an excited direction that survives one update."""
+    disturbance: float = 0.3
+    """First guess of what the model cannot say, times friction_max / 3 of the joint [N·m]."""
     disturbance_time: float = 0.15
     """How long what the model cannot say is taken to last [s]."""
     disturbance_memory: float = 1.0
@@ -101,8 +103,8 @@ class Recursive(Adapter):
         self._window.clear()
         self._filter.reset()
         self._noise = np.broadcast_to((s.noise * self._scale) ** 2, shape).copy()
-        self._persistent = np.zeros(shape)
-        self._total = np.zeros(shape)
+        self._persistent = np.broadcast_to((s.disturbance * self._scale) ** 2, shape).copy()
+        self._total = self._persistent + (0.1 * self._scale) ** 2
         self._residuals: list[tuple[Array, Array]] = []
         self._pending: list[Equation] = []
         self._clock = -np.inf

@@ -46,6 +46,9 @@ class TrainSettings:
     """Adam's first learning rate of the network; it falls to zero along a cosine."""
     rigid_rate: float = 0.004
     """The same of a rigid part that is learnt along."""
+    thrift: float = 0.05
+    """Price of what the network says while a rigid part learns beside it: what both could explain goes to the rigid
+    part, so that its parameters mean something."""
     blur: float = 0.2
     """Shift of each sequence's positions as the network sees them [rad]."""
     decay: float = 0.01
@@ -194,8 +197,11 @@ def _optimiser(model: InverseDynamics, settings: TrainSettings) -> torch.optim.O
     if network:
         groups.append({"params": network, "weight_decay": settings.decay, "initial_lr": settings.rate})
     if model.rigid is not None and not model.frozen:
-        rigid = list(model.rigid.parameters())
-        groups.append({"params": rigid, "weight_decay": 0.0, "initial_lr": settings.rigid_rate})
+        rigid = model.rigid
+        links = [rigid.virtual, rigid.rotor_root]
+        groups.append({"params": links, "weight_decay": 0.0, "initial_lr": settings.rigid_rate})
+        # Friction is as quick as the network, lest that learns it first.
+        groups.append({"params": [rigid.coulomb], "weight_decay": 0.0, "initial_lr": settings.rate})
     return torch.optim.AdamW(groups, lr=settings.rate)
 
 
@@ -209,7 +215,7 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
     return inputs, torch.cat(parts)
 
 
-def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor) -> Tensor:
+def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor, thrift: float) -> Tensor:
     """The loss of a batch in units of the network's output.
 
     Args:
@@ -217,10 +223,13 @@ def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor
         inputs: (batch, steps, 3n).
         torque: (batch, steps, n), less the rigid part's where that is frozen.
         shift: (batch, 1, 3n) added to what the network, but not the rigid part, is shown.
+        thrift: price of what the network says beside a rigid part that learns.
     """
-    if not model.frozen:
-        torque = torque - model.stateless(inputs)
-    return torch.mean(torch.square((model.residual(inputs + shift) - torque) / model.output_scale))
+    said = model.residual(inputs + shift)
+    if model.frozen:
+        return torch.mean(torch.square((said - torque) / model.output_scale))
+    error = said + model.stateless(inputs) - torque
+    return torch.mean((torch.square(error) + thrift * torch.square(said)) / torch.square(model.output_scale))
 
 
 def _epoch(
@@ -243,7 +252,7 @@ def _epoch(
         for group in optimiser.param_groups:
             group["lr"] = group["initial_lr"] * (0.5 + 0.5 * np.cos(np.pi * done))
         shift = torch.randn(len(rows), 1, inputs.shape[-1], generator=generator) * blur
-        loss = _error(model, inputs[rows], torque[rows], shift)
+        loss = _error(model, inputs[rows], torque[rows], shift, settings.thrift)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learnt, settings.clip)

@@ -2,8 +2,19 @@
 
 import numpy as np
 
-from retorque import JointImpedance, Parameters, Robot, Segment, Target, WindowedSines, make_adapter, profile_of, run
-from retorque.runtime.supervisor import Supervisor, SupervisorSettings
+from retorque import (
+    JointImpedance,
+    Parameters,
+    Robot,
+    Segment,
+    Supervisor,
+    SupervisorSettings,
+    Target,
+    WindowedSines,
+    make_adapter,
+    profile_of,
+    run,
+)
 
 robot = Robot.load("panda")
 profile = profile_of(robot)

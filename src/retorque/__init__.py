@@ -15,6 +15,7 @@ _HOME = {
     "Adapter": "retorque.adapt.adapter",
     "DirectTorque": "retorque.control.direct_torque",
     "Frame": "retorque.robots.robot",
+    "Health": "retorque.adapt.health",
     "Joint": "retorque.robots.robot",
     "JointImpedance": "retorque.control.joint_impedance",
     "JointWaypoints": "retorque.control.joint_waypoints",
@@ -30,6 +31,8 @@ _HOME = {
     "Segment": "retorque.runtime.loop",
     "SensorSettings": "retorque.physics.sensors",
     "State": "retorque.physics.state",
+    "Supervisor": "retorque.runtime.supervisor",
+    "SupervisorSettings": "retorque.runtime.supervisor",
     "Target": "retorque.physics.target",
     "WindowedSines": "retorque.control.windowed_sines",
     "make_adapter": "retorque.adapt:make",
@@ -41,6 +44,7 @@ _HOME = {
 if TYPE_CHECKING:
     from retorque.adapt import make as make_adapter
     from retorque.adapt.adapter import Adapter
+    from retorque.adapt.health import Health
     from retorque.control.direct_torque import DirectTorque
     from retorque.control.joint_impedance import JointImpedance
     from retorque.control.joint_waypoints import JointWaypoints
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     from retorque.robots.profile import Profile
     from retorque.robots.robot import Frame, Joint, Link, Robot
     from retorque.runtime.loop import Segment, run
+    from retorque.runtime.supervisor import Supervisor, SupervisorSettings
 
 
 def __getattr__(name: str) -> Any:
@@ -77,6 +82,7 @@ __all__ = [
     "Adapter",
     "DirectTorque",
     "Frame",
+    "Health",
     "Joint",
     "JointImpedance",
     "JointWaypoints",
@@ -92,6 +98,8 @@ __all__ = [
     "Segment",
     "SensorSettings",
     "State",
+    "Supervisor",
+    "SupervisorSettings",
     "Target",
     "WindowedSines",
     "__version__",

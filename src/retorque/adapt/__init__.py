@@ -26,6 +26,10 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "the learned torque adaptation module, one set of weights for all arms",
     ),
     "tam-ft": ("retorque.adapt.tam.adapter:FineTuned", "the same, fine-tuned for the robot"),
+    "tam-recursive": (
+        "retorque.adapt.tam.with_recursive:TamRecursive",
+        "tam beside recursive-contact, joint by joint whichever predicts better",
+    ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
     "tam-privileged": (

@@ -37,6 +37,8 @@ class Settings:
     """Physical conditions of the crossed bank (the paper has 64)."""
     trajectories: int = 16
     """Motions of the crossed bank (the paper has 64)."""
+    rollouts: int = 64
+    """Rollouts in each shard of training data."""
     seed: int = 0
     """Of everything random."""
     out: Path = Path("tam-bottleneck")
@@ -118,7 +120,7 @@ def _trained(settings: Settings, size: int) -> Path:
             out=settings.out / f"latent-{size}",
             shards=settings.out / "shards",
             first_shards=4,
-            rollouts=64,
+            rollouts=settings.rollouts,
             steps_per_shard=100,
             seed=settings.seed,
         )

@@ -11,6 +11,7 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.history import History
 from retorque.adapt.tam.streaming import StreamingEncoder
+from retorque.adapt.tam.trim import Trim
 from retorque.adapt.tam.weights import check, find, load_weights
 from retorque.physics.state import State
 from retorque.robots.robot import Robot
@@ -31,6 +32,8 @@ class TamAdapter(Adapter):
     learn_every = 1
     variant = "tam"
     per_robot = False
+    trimmed = True
+    """Whether recent errors of the adaptor are taken out between latents."""
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -45,18 +48,21 @@ class TamAdapter(Adapter):
         self._tensors = tensors
         self.encoder = StreamingEncoder(tensors, preset, self.context, trials)
         self.adaptor = FastAdaptor(tensors, preset, self.context)
+        self.trim = Trim(self.context, self.adaptor, trials, timestep)
         self._window = np.zeros((3, trials, robot.n, preset.window))
         self.reset()
 
     def reset(self) -> None:
         self.history.reset()
         self.encoder.reset()
+        self.trim.reset()
         self._filled = False
         self.learn()
 
     def observe(self, state: State) -> None:
         if not self.history.add(state):
             return
+        self.trim.add(state)
         window = self._window
         window[..., 1:] = window[..., :-1]
         for row, value in zip(window, (state.position, state.velocity, state.torque), strict=True):
@@ -68,11 +74,14 @@ class TamAdapter(Adapter):
     def learn(self) -> None:
         while self.history.due:
             self.adaptor.set_latent(self.encoder.push(self.history.patch()))
+        if self.trimmed:
+            self.trim.update()
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd, torque = self._window
         ideal, probes = self.context.ideal_response(q[..., 0], qd[..., 0], nominal_torque)
-        return nominal_torque + self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
+        correction = self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
+        return nominal_torque + correction + self.trim.torque
 
 
 class FineTuned(TamAdapter):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from retorque.adapt.tam.context import Context
-from retorque.adapt.tam.features import BASIS, BOUND, SHIFT
+from retorque.adapt.tam.features import BASIS, COEFFICIENTS, SHIFT
 from retorque.adapt.tam.preset import Preset
 
 Array = np.ndarray
@@ -32,11 +32,11 @@ class FastAdaptor:
         self._w, self.preset = w, preset
         self.context = context
         self.scales = _Scales(context)
-        groups = ("position", "velocity", "torque", "query")
+        groups = ("position", "velocity", "torque")
         sizes = [w[f"{name}.weight"].shape[1] for name in groups]
         e = preset.embed
-        # The four embeddings side by side are one block-diagonal matrix: one product instead of four.
-        self._embed = np.zeros((sum(sizes), 4 * e), dtype=np.float32)
+        # The embeddings side by side are one block-diagonal matrix: one product instead of three.
+        self._embed = np.zeros((sum(sizes), 3 * e), dtype=np.float32)
         row = 0
         for index, (name, size) in enumerate(zip(groups, sizes, strict=True)):
             self._embed[row : row + size, index * e : (index + 1) * e] = w[f"{name}.weight"].T
@@ -61,7 +61,9 @@ class FastAdaptor:
         gain, shift = 1.0 + modulation[..., :half], modulation[..., half:]
         self._gain = [np.ascontiguousarray(gain[..., i * h : (i + 1) * h]) for i in range(self.preset.depth)]
         self._shift = [np.ascontiguousarray(shift[..., i * h : (i + 1) * h]) for i in range(self.preset.depth)]
-        self._coefficients = z @ w["basis.weight"].T + w["basis.bias"]
+        middle, half = COEFFICIENTS.T
+        raw = z @ w["basis.weight"].T + w["basis.bias"]
+        self._coefficients = middle + half * np.tanh((raw - middle) / half)
         self._widths = np.logaddexp(0.0, z @ w["dead_zone.weight"].T + w["dead_zone.bias"]).astype(np.float32)
 
     def correction(self, q: Array, qd: Array, torque: Array, nominal: Array, ideal: Array, probes: Array) -> Array:
@@ -121,14 +123,9 @@ class FastAdaptor:
         x[..., at : at + 3] = bends
         x[..., at + 3 : at + 5] = np.tanh(newest[..., None] * NEWEST_BENDS)
         at += 5
-        scaled = torque - nominal[..., None]
-        scaled *= s.per_unit[:, None]
-        x[..., at : at + window] = scaled
-        rest = at + window
-        per_load, per_unit = nominal * s.per_load, nominal * s.per_unit
-        x[..., rest] = per_load
-        x[..., rest + 1] = np.tanh(per_unit)
-        x[..., rest + 2] = np.tanh(4.0 * per_unit)
+        bounded = np.tanh(torque * s.half_per_load[:, None])
+        bounded *= 2.0
+        x[..., at:] = bounded
         carried = nominal - s.armature * ideal
         basis[..., 0] = 1.0
         basis[..., 1] = mean
@@ -139,11 +136,6 @@ class FastAdaptor:
         basis[..., 8] = ideal * s.shift
         basis[..., 9] = carried * s.per_unit
         basis[..., 10:] = np.swapaxes(probes, -1, -2)
-        x[..., rest + 3 : rest + 5] = basis[..., 7:9]
-        x[..., rest + 5] = carried * s.per_load
-        x[..., rest + 6 :] = basis[..., 10:]
-        clipped = x[..., at:]
-        np.minimum(np.maximum(clipped, -BOUND, out=clipped), BOUND, out=clipped)
         return x, basis
 
     def _most(self, basis: Array) -> Array:
@@ -162,7 +154,7 @@ class _Scales:
         self.armature = context.robot.armature
         self.armature_range = context.armature_range
         self.armature_shift = context.armature_shift
-        self.per_unit, self.per_load = 1.0 / self.unit, 1.0 / self.load
+        self.per_unit, self.half_per_load = 1.0 / self.unit, 0.5 / self.load
         self.spread, self.shift = self.armature_range / self.unit, self.armature_shift / self.unit
 
 

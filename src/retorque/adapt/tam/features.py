@@ -16,8 +16,28 @@ IDLE_TORQUE = 1e-5
 """A tick whose reported torques are all below this is idle and masked [N·m]."""
 BOUND = 20.0
 """Features are clipped to this."""
-POSITION, NOMINAL, BASIS = 9, 6 + PROBES, 10 + PROBES
+POSITION, BASIS = 9, 10 + PROBES
 """Sizes of the adaptor's feature groups (for a window of 8 ticks)."""
+COEFFICIENTS = np.array(
+    [
+        [0.0, 4.0],  # constant
+        [0.7, 0.9],  # viscous, mean of both directions
+        [0.0, 0.9],  # viscous, difference
+        [0.0, 3.0],  # friction, narrow
+        [0.0, 3.0],  # friction
+        [0.0, 3.0],  # friction, wide
+        [0.0, 3.0],  # friction, difference
+        [0.0, 1.05],  # armature within its range
+        [0.0, 0.02],  # the armature's middle: known
+        [0.0, 0.15],  # the arm's own mass
+        [0.5, 0.6],  # payload mass
+        [0.0, 1.05],  # payload centre
+        [0.0, 1.05],
+        [0.0, 1.05],
+    ],
+    dtype=np.float32,
+)
+"""Middle and half range of the basis' coefficients: what the hidden parameters of a profile can ask for [units]."""
 SHIFT = 8
 """Which number of the basis is the torque of the armature in the middle of its range beyond the ideal one."""
 
@@ -114,8 +134,11 @@ def _means(weight: Array, count: int, *arrays: Array) -> tuple[Array, ...]:
 
 def adaptor_features(
     xp: Any, context: Any, q: Any, qd: Any, torque: Any, nominal: Any, ideal: Any, probes: Any
-) -> tuple[Any, Any, Any, Any, Any]:
+) -> tuple[Any, Any, Any, Any]:
     """The adaptor's inputs, in NumPy or PyTorch.
+
+    Nominal torque and ideal acceleration are in the basis only, whose coefficients are bounded by what is physical: so
+    the gain from nominal torque to command cannot come out wrong, which light joints would not survive.
 
     Args:
         xp: `numpy` or `torch`.
@@ -128,8 +151,8 @@ def adaptor_features(
         probes: torques of the test payloads at that acceleration (..., 4, n) [units].
 
     Returns:
-        Groups for position (..., n, 9), velocity (..., n, 13), torque (..., n, 8) and nominal torque (..., n, 10), and
-        the basis (..., n, 14) of the part of the correction that is linear in the latent.
+        Groups for position (..., n, 9), velocity (..., n, 13) and torque (..., n, 8), and the basis (..., n, 14) of the
+        part of the correction that is linear in the latent.
     """
     unit, load = context.unit, context.load
     newest, mean = qd[..., 0], qd.mean(-1)
@@ -141,24 +164,10 @@ def adaptor_features(
     steep, middle, wide = xp.tanh(mean / 0.01), xp.tanh(mean / 0.03), xp.tanh(mean / 0.1)
     bends = [steep, middle, wide, xp.tanh(newest / 0.02), xp.tanh(newest / 0.1)]
     velocity = xp.concatenate([qd, xp.stack(bends, -1)], -1)
-    window = xp.clip((torque - nominal[..., None]) / unit[..., None], -BOUND, BOUND)
+    window = 2.0 * xp.tanh(torque / (2.0 * load[..., None]))
     spread, shift = ideal * context.armature_range / unit, ideal * context.armature_shift / unit
     carried = nominal - context.armature * ideal
     probe = [probes[..., k, :] for k in range(PROBES)]
-    scaled = nominal / unit
-    query = xp.stack(
-        [
-            nominal / load,
-            xp.tanh(scaled),
-            xp.tanh(4.0 * scaled),
-            spread,
-            shift,
-            carried / load,
-            *probe,
-        ],
-        -1,
-    )
-    query = xp.clip(query, -BOUND, BOUND)
     basis = xp.stack(
         [
             mean * 0.0 + 1.0,
@@ -175,4 +184,4 @@ def adaptor_features(
         ],
         -1,
     )
-    return position, velocity, window, query, basis
+    return position, velocity, window, basis

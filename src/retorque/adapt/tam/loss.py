@@ -67,7 +67,7 @@ def correction_loss(
     loss = _huber(error * weight) + _huber(nominal_error / (1.0 + 0.1 * nominal_error.detach().abs()))
     # An error along the motion adds energy; where the ideal robot is heavier than its target, that soon runs away.
     along = error.detach() * batch["window"][:, :, :, 1, :, 0][:, :, :, None] > 0.0
-    amplified = torch.diagonal(inverse, dim1=-2, dim2=-1).clip(1.0, 3.0)[:, :, :, None]
+    amplified = torch.diagonal(inverse, dim1=-2, dim2=-1).clip(1.0, 1.5)[:, :, :, None]
     loss = torch.where(along, amplified, 1.0) * loss
     return {
         "loss": 0.5 * (loss * kept).sum() / total,

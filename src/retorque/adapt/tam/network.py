@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from retorque.adapt.tam.context import STATIC
-from retorque.adapt.tam.features import BASIS, NOMINAL, POSITION, SHIFT, hidden_features, patch_size
+from retorque.adapt.tam.features import BASIS, COEFFICIENTS, POSITION, SHIFT, hidden_features, patch_size
 from retorque.adapt.tam.physical import PAYLOAD, PER_JOINT
 from retorque.adapt.tam.preset import MAX_JOINTS, Preset
 
@@ -143,8 +143,7 @@ class Adaptor(nn.Module):
         self.position = nn.Linear(POSITION - 8 + preset.window, e)
         self.velocity = nn.Linear(preset.window + 5, e)
         self.torque = nn.Linear(preset.window, e)
-        self.query = nn.Linear(NOMINAL, e)
-        self.combine = nn.Linear(4 * e, h)
+        self.combine = nn.Linear(3 * e, h)
         self.summary = nn.Linear(h, h)
         self.modulate = nn.Linear(preset.latent, 2 * h * preset.depth)
         self.layers = nn.ModuleList(nn.Linear(h, h) for _ in range(preset.depth))
@@ -161,13 +160,13 @@ class Adaptor(nn.Module):
 
         Args:
             z: latents (..., n, latent).
-            features: the five groups of `adaptor_features`, each (..., n, numbers).
+            features: the four groups of `adaptor_features`, each (..., n, numbers).
             scaled: nominal torque (..., n) [units].
             unit: (..., n) [N·m].
             present: which joints exist (..., n).
         """
-        position, velocity, window, query, basis = features
-        embedded = [self.position(position), self.velocity(velocity), self.torque(window), self.query(query)]
+        position, velocity, window, basis = features
+        embedded = [self.position(position), self.velocity(velocity), self.torque(window)]
         x = self.combine(functional.relu(torch.cat(embedded, -1)))
         weight = present[..., None].to(x.dtype)
         mean = (x * weight).sum(-2, keepdim=True) / weight.sum(-2, keepdim=True)
@@ -177,7 +176,9 @@ class Adaptor(nn.Module):
         for index, layer in enumerate(self.layers):
             part = slice(index * size, (index + 1) * size)
             x = x + layer(functional.relu(normed(x) * (1.0 + gain[..., part]) + shift[..., part]))
-        smooth = basis[..., SHIFT] + self.head(x)[..., 0] + (self.basis(z) * basis).sum(-1)
+        middle, half = torch.from_numpy(COEFFICIENTS).unbind(-1)
+        coefficients = middle + half * torch.tanh((self.basis(z) - middle) / half)
+        smooth = basis[..., SHIFT] + self.head(x)[..., 0] + (coefficients * basis).sum(-1)
         widths = functional.softplus(self.dead_zone(z))
         side = torch.sigmoid((scaled + smooth) * unit / JUMP)
         return smooth + widths[..., 0] * side - widths[..., 1] * (1.0 - side)

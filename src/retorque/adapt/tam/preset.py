@@ -99,7 +99,7 @@ PRESETS: dict[str, Preset] = {
         latent=64,
         hidden=64,
         depth=3,
-        embed=68,
+        embed=90,
     ),
 }
 """The presets on board; `tiny` is for tests."""

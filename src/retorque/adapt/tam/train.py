@@ -111,8 +111,9 @@ def train(settings: TrainSettings) -> Path:
     robots = [Robot.load(name) for name in settings.robots]
     names = [robot.name for robot in robots]
     network = Tam(size)
+    start: dict[str, Any] = {}
     if settings.finetune is not None:
-        tensors, found, _ = load_weights(settings.finetune)
+        tensors, found, start = load_weights(settings.finetune)
         if found != size:
             raise RetorqueError(
                 f"'{settings.finetune}' has preset '{found.name}' and variant '{found.variant}', not '{size.name}' and "
@@ -131,7 +132,10 @@ def train(settings: TrainSettings) -> Path:
         log.info("resumed at step %d", run.step)
     folder = settings.shards or settings.out / "shards"
     folder.mkdir(parents=True, exist_ok=True)
-    rollouts = RolloutSettings(rollouts=settings.rollouts, unmodelled=settings.unmodelled)
+    one = settings.finetune is not None and len(names) == 1  # what serves one robot need not know others
+    rollouts = RolloutSettings(
+        rollouts=settings.rollouts, unmodelled=settings.unmodelled, other_armature=0.0 if one else 0.5
+    )
     pool = Pool(size, max(robot.n for robot in robots), settings.capacity)
     feeder = _Feeder(folder, names, size, rollouts, settings)
     feeder.skip(max(0, feeder.due(run.step) - settings.capacity))
@@ -140,7 +144,7 @@ def train(settings: TrainSettings) -> Path:
         head = {"identity": identity, "step": run.step, "elapsed": run.elapsed, "curve": run.curve}
         save_checkpoint(checkpoint, network, optimiser, head)
 
-    made = {"seed": settings.seed, "robots": names, "finetuned_from": str(settings.finetune or "")}
+    made = {"seed": settings.seed, "began_from": start["checksum"] if start else ""}
     with feeder, _bar() as bar:
         task = bar.add_task("train", total=1.0, note="")
         begun, last = time.monotonic() - run.elapsed, time.monotonic()
@@ -161,7 +165,7 @@ def train(settings: TrainSettings) -> Path:
         keep()
     made.update(steps=run.step, minutes=round(run.elapsed / 60.0, 1))
     tensors = {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
-    only = names[0] if settings.finetune is not None and len(names) == 1 else ""
+    only = names[0] if one else ""
     path = settings.out / "weights.safetensors"
     save_weights(path, tensors, size, names, only, made)
     return path
@@ -273,6 +277,7 @@ def _identity(settings: TrainSettings) -> dict[str, Any]:
     """What must not change between the parts of a run."""
     kept = (
         "preset",
+        "latent",
         "variant",
         "seed",
         "rollouts",

@@ -38,7 +38,7 @@ SHAPES = {
     "rigid": Shape(residual="none", stride=2),
     "black box": Shape(rigid=False, linear=12, hidden=6, stride=2),
 }
-QUICK = TrainSettings(epochs=4, batch=8, steps=20, threads=1, seed=1)
+QUICK = TrainSettings(epochs=4, batch=8, steps=20, settle=20, threads=1, seed=1)
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,8 @@ class TrainSettings:
     """Adam's first learning rate of the network; it falls to zero along a cosine."""
     rigid_rate: float = 0.004
     """The same of a rigid part that is learnt along."""
+    settle: int = 1500
+    """Steps that a rigid part is given alone, a thousand ticks each, before the network beside it may speak."""
     thrift: float = 0.05
     """Price of what the network says while a rigid part learns beside it: what both could explain goes to the rigid
     part, so that its parameters mean something."""
@@ -164,6 +166,8 @@ def train(
     best = {key: value.clone() for key, value in model.state_dict().items()}
     if checkpoint is not None and checkpoint.exists():
         history, best = _resume(checkpoint, model, optimiser, settings)
+    elif model.rigid is not None and model.network is not None and not model.frozen:
+        _settle(model, data, settings)
     for epoch in range(len(history.train), settings.epochs):
         if history.stopped:
             break
@@ -213,6 +217,21 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
         return inputs, torque
     parts = [torque[i : i + 200] - model.stateless(inputs[i : i + 200]) for i in range(0, len(inputs), 200)]
     return inputs, torch.cat(parts)
+
+
+def _settle(model: InverseDynamics, data: tuple[Tensor, Tensor], settings: TrainSettings) -> None:
+    """Bring the rigid part near its own best fit: what it does not say by then, the network would learn instead."""
+    assert model.rigid is not None
+    inputs, torque = (x.reshape(-1, x.shape[-1]) for x in data)
+    generator = torch.Generator().manual_seed(settings.seed)
+    optimiser = torch.optim.Adam(model.rigid.parameters(), lr=settings.rate)
+    for step in range(settings.settle):
+        optimiser.param_groups[0]["lr"] = settings.rate * (0.5 + 0.5 * np.cos(np.pi * step / settings.settle))
+        rows = torch.randint(len(inputs), (1000,), generator=generator)
+        loss = torch.mean(torch.square((model.stateless(inputs[rows]) - torque[rows]) / model.output_scale))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
 
 
 def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor, thrift: float) -> Tensor:

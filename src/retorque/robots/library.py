@@ -52,7 +52,8 @@ def _on_board(name: str) -> Robot:
 def _from_xml(path: Path) -> Robot:
     """What an XML file is, its first element says: `<robot>` is URDF, `<mujoco>` is MJCF."""
     try:
-        root = next(element.tag for _, element in ElementTree.iterparse(path, events=("start",)))
+        with path.open("rb") as file:
+            root = next(element.tag for _, element in ElementTree.iterparse(file, events=("start",)))
     except (ElementTree.ParseError, StopIteration, OSError) as error:
         raise RetorqueError(f"{path.name}: this is not an XML file that can be read ({error}); correct it") from None
     if root == "robot":

@@ -137,6 +137,27 @@ def test_rows_are_the_derivative_of_the_unknowns(panda: Robot) -> None:
     np.testing.assert_allclose(prior + np.matmul(rows, z[..., None])[..., 0], direct, atol=1e-9)
 
 
+def test_the_tick_is_the_model_in_another_layout(panda: Robot) -> None:
+    adapter = Recursive(panda, 3)
+    model = adapter.model
+    rng = np.random.default_rng(8)
+    adapter._filter.mean[:] = 0.2 * rng.normal(size=adapter._filter.mean.shape)
+    adapter._disturbance[:] = rng.normal(size=(3, 7))
+    adapter._refresh()
+    q = panda.home + rng.uniform(-0.3, 0.3, (3, 7))
+    qd, qdd = rng.normal(0.0, 0.3, (3, 7)), rng.normal(0.0, 3.0, (3, 7))
+    joint, _ = model.unknowns(adapter._filter.mean)
+    zero = np.zeros((3, 7))
+    features = model.joint_features(qd + 1e-3 * qdd, qdd, zero, zero)
+    torque = np.matmul(model.body.regressor(q, qd, qdd), adapter._inertial)[..., 0]
+    torque += np.einsum("tjf,tjf->tj", features, joint) + adapter._disturbance
+    told = model.joint_features(zero, zero, model.sign(torque), zero)
+    command = (torque + told[..., 11] * joint[..., 11] + told[..., 12] * joint[..., 12]) / (
+        1.0 + np.where(torque > 0.0, joint[..., 13], joint[..., 14])
+    )
+    np.testing.assert_allclose(adapter._inverse(q, qd, qdd), command, atol=1e-9)
+
+
 def test_it_moves_a_hidden_panda_like_the_ideal_one(panda: Robot) -> None:
     task = TrackingTask(panda, TrackingSettings(trials=3, seed=1002, duration=8.0, noise=True))
     without = rmse(moved(task, make("direct", panda, 3)))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import numpy as np
 from retorque.adapt.adapter import Adapter
 from retorque.adapt.health import Health
 from retorque.adapt.recursive.estimator import SquareRootFilter
-from retorque.adapt.recursive.model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.model import BASIS, PER_JOINT, SIGN_WIDTH, LinearModel
 from retorque.adapt.recursive.readout import Readout, read
 from retorque.adapt.recursive.window import Window, slope_weights
 from retorque.physics.inertia import nearest_feasible
@@ -21,6 +21,8 @@ Array = np.ndarray
 
 GROUPS = 5
 """Pieces of a window over which the velocity-dependent features are averaged."""
+VELOCITY_SCALES = np.array([1.0, *BASIS, 1.0 / SIGN_WIDTH])
+"""Of viscous friction (linear), the friction basis and the bias's step (saturating) [s/rad]."""
 SANE = 1e6
 """Torques and rows beyond this are no measurement [N·m]."""
 
@@ -256,21 +258,32 @@ class Recursive(Adapter):
         self._doubt = (1.0 - gain) * predicted
 
     def _refresh(self) -> None:
-        """What `correct` needs of the estimate."""
+        """What `correct` needs of the estimate, laid out for one selection by direction a tick."""
         joint, inertial = self.model.unknowns(self._filter.mean)
-        self._joint = joint
         links = inertial.reshape(self.trials, -1, 10)
-        self._inertial = nearest_feasible(links).reshape(self.trials, -1)
+        self._inertial = nearest_feasible(links).reshape(self.trials, -1, 1)
+        self._armature = joint[..., 0]
+        bias = joint[..., 9:11]
+        self._offset = self._disturbance - 0.5 * (bias[..., 0] + bias[..., 1])
+        step = -0.5 * (bias[..., 0] - bias[..., 1])
+        # Viscous, friction basis, and the bias's step, for each direction of motion.
+        self._forward = np.concatenate([joint[..., 1:2], joint[..., 3:6], step[..., None]], axis=-1)
+        self._backward = np.concatenate([joint[..., 2:3], joint[..., 6:9], step[..., None]], axis=-1)
+        # Dead zone and drive gain, for each direction of the command.
+        self._push = np.stack([joint[..., 11], 1.0 + joint[..., 13]])
+        self._pull = np.stack([joint[..., 12], 1.0 + joint[..., 14]])
         self._trust = (1.0 / (1.0 + np.exp(-self._evidence)))[:, None]
 
     def _inverse(self, q: Array, qd: Array, qdd: Array, external: Array | float = 0.0) -> Array:
         """The command that gives the estimated robot an acceleration under an external torque, (trials, n) [N·m]."""
-        model, joint = self.model, self._joint
-        torque = np.matmul(model.body.regressor(q, qd, qdd), self._inertial[..., None])[..., 0]
         end = qd + self.timestep * qdd  # friction is paid for at the end of the tick
-        zero = np.zeros_like(qd)
-        features = model.joint_features(end, qdd, zero, zero)
-        torque += np.einsum("tjf,tjf->tj", features, joint) + self._disturbance - external
-        dead = np.where(torque > 0.0, joint[..., 11], joint[..., 12])
-        gain = 1.0 + np.where(torque > 0.0, joint[..., 13], joint[..., 14])
+        shape = np.multiply.outer(end, VELOCITY_SCALES)
+        np.tanh(shape[..., 1:], out=shape[..., 1:])
+        shape *= np.where(end[..., None] >= 0.0, self._forward, self._backward)
+        torque = np.matmul(self.model.body.regressor(q, qd, qdd), self._inertial)[..., 0]
+        torque += shape.sum(axis=-1)
+        torque += self._armature * qdd
+        torque += self._offset
+        torque -= external
+        dead, gain = np.where(torque > 0.0, self._push, self._pull)
         return (torque + dead * self.model.sign(torque)) / gain

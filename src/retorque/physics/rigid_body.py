@@ -147,6 +147,8 @@ class RigidBody:
         if any(np.shape(x)[:-1] != lead for x in arguments):
             lead = np.broadcast_shapes(*(np.shape(x)[:-1] for x in arguments))
             arguments = tuple(np.broadcast_to(x, (*lead, np.shape(x)[-1])) for x in arguments)
+        if lead == (1,):  # one robot at the control rate
+            return np.array(function(*(x[0] for x in arguments)))[None]
         flat = [np.reshape(x, (-1, np.shape(x)[-1])) for x in arguments]
         out = np.empty((len(flat[0]), *shape))
         for index, row in enumerate(zip(*flat, strict=True)):

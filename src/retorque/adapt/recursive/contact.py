@@ -49,6 +49,7 @@ class RecursiveContact(Recursive):
         self._calm = np.zeros(self.trials)
         self._external = np.zeros(shape)
         self._external_rate = np.zeros(shape)
+        self._share = np.ones((self.trials, 1))
         self._since = 0
 
     def observe(self, state: State) -> None:
@@ -66,25 +67,26 @@ class RecursiveContact(Recursive):
         return self._external + self._external_rate * min(lag * self.timestep, LEAD)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
+        if not self.contact.any():
+            return super().correct(state, nominal_torque)
         q, qd = state.position, state.velocity
-        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque)
-        wanted = self._inverse(q, qd, ideal)
-        if self.contact.any():
-            external = self.external_torque
-            pushed = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
-            change = self._inverse(q, qd, pushed, external) - wanted
-            wanted += self._bounded(change, external)
-        return nominal_torque + self._trust * (wanted - nominal_torque)
+        external = self._share * self.external_torque
+        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
+        return nominal_torque + self._trust * (self._inverse(q, qd, ideal, external) - nominal_torque)
 
-    def _bounded(self, change: Array, external: Array) -> Array:
-        """At most AUTHORITY times the external torque, both as shares of the torque limits.
+    def _limit_share(self) -> None:
+        """How much of the external torque is answered: at most AUTHORITY times it, as shares of the torque limits.
 
         Where the ideal robot is far lighter than the real one, yielding as it would takes many times the contact's own
         torque, and the estimate's lag would feed back.
         """
+        q, qd = self._window.position[self._window.last(1)[0]], self._window.velocity[self._window.last(1)[0]]
+        body, external = self.model.body, self.external_torque
+        pushed = body.forward_dynamics(q, qd, body.bias(q, qd) + external)
+        change = self._inverse(q, qd, pushed, external) - self._inverse(q, qd, np.zeros_like(qd))
         size = np.linalg.norm(change / self._strength, axis=-1)
         room = AUTHORITY * np.linalg.norm(external / self._strength, axis=-1)
-        return change * np.minimum(1.0, room / np.maximum(size, 1e-9))[:, None]
+        self._share = np.minimum(1.0, room / np.maximum(size, 1e-9))[:, None]
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         step = self.settings.stride * self.timestep
@@ -97,6 +99,8 @@ class RecursiveContact(Recursive):
             earlier.accepted &= ~self.contact
         equation.accepted &= ~self.contact
         self._track(self._disturbance - innovation)
+        if self.contact.any():
+            self._limit_share()
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 
     def _distance(self, innovation: Array, spread: Array, factor: float) -> Array:

@@ -29,7 +29,15 @@ def test_neighbours_stay_neighbours_in_the_plane():
 def test_a_small_run_fills_the_table_and_draws_the_picture(tmp_path):
     pytest.importorskip("torch")
     settings = Settings(
-        robot="z1", latents=(16,), steps=2, conditions=2, trajectories=3, rollouts=4, out=tmp_path / "out"
+        robot="z1",
+        latents=(16,),
+        steps=2,
+        conditions=2,
+        trajectories=3,
+        shards=1,
+        duration=2.0,
+        rollouts=4,
+        out=tmp_path / "out",
     )
     report = run(settings)
     assert [row.metric for row in report.rows] == ["held-out torque RMSE", "invariance ratio"]

@@ -37,6 +37,10 @@ class Settings:
     """Physical conditions of the crossed bank (the paper has 64)."""
     trajectories: int = 16
     """Motions of the crossed bank (the paper has 64)."""
+    duration: float = 6.0
+    """Length of each motion of the bank [s]."""
+    shards: int = 4
+    """Shards of training data to begin with."""
     rollouts: int = 64
     """Rollouts in each shard of training data."""
     seed: int = 0
@@ -49,15 +53,24 @@ class Settings:
 
 def run(settings: Settings) -> Report:
     """Train each size, replay the crossed bank through it, and compare."""
-    if min(settings.conditions, settings.trajectories) < 2 or settings.steps < 1 or not settings.latents:
-        raise RetorqueError("the bank needs at least 2 conditions and 2 trajectories, and a training at least 1 step")
+    if (
+        min(settings.conditions, settings.trajectories) < 2
+        or settings.steps < 1
+        or not settings.latents
+        or settings.duration < 1.0
+    ):
+        raise RetorqueError(
+            "the bank needs at least 2 conditions and 2 trajectories, and a training at least 1 step, and motions 1 s"
+        )
     context = Context(Robot.load(settings.robot))
     rows: list[Row] = []
     bank: Bank | None = None
     for size in settings.latents:
         tensors, preset, _ = load_weights(_trained(settings, size))
         if bank is None:
-            bank = crossed_bank(context, preset, settings.conditions, settings.trajectories, settings.seed + 1)
+            bank = crossed_bank(
+                context, preset, settings.conditions, settings.trajectories, settings.duration, settings.seed + 1
+            )
         trials = settings.conditions * settings.trajectories
         encoder, adaptor = StreamingEncoder(tensors, preset, context, trials), FastAdaptor(tensors, preset, context)
         for column in range(bank.patches.shape[1]):
@@ -119,7 +132,8 @@ def _trained(settings: Settings, size: int) -> Path:
             steps=settings.steps,
             out=settings.out / f"latent-{size}",
             shards=settings.out / "shards",
-            first_shards=4,
+            first_shards=settings.shards,
+            workers=0,
             rollouts=settings.rollouts,
             steps_per_shard=100,
             seed=settings.seed,

@@ -20,8 +20,6 @@ Array = np.ndarray
 
 STIFFNESS, DAMPING = 100.0, 20.0
 """Feedback of the replay [N·m/rad, N·m·s/rad], as a share of each joint's inertia seen at home where that is less."""
-DURATION = 6.0
-"""Length of a motion [s]; its first half is encoded, its second half is predicted."""
 STATES = 20
 """States of the second half that are predicted."""
 
@@ -50,8 +48,13 @@ class Bank:
         return errors
 
 
-def crossed_bank(context: Context, preset: Preset, conditions: int, trajectories: int, seed: int) -> Bank:
-    """Replay random motions on random targets with inverse-dynamics feed-forward and stiff feedback."""
+def crossed_bank(
+    context: Context, preset: Preset, conditions: int, trajectories: int, duration: float, seed: int
+) -> Bank:
+    """Replay random motions on random targets with inverse-dynamics feed-forward and stiff feedback.
+
+    The first half of each motion is encoded, the second half is predicted.
+    """
     robot, body = context.robot, context.body
     hidden = Parameters.sample(robot, context.profile, conditions, seed)
     hidden = hidden[np.repeat(np.arange(conditions), trajectories)]
@@ -61,14 +64,14 @@ def crossed_bank(context: Context, preset: Preset, conditions: int, trajectories
         robot.upper,
         0.5 * context.profile.waypoint_delta,
         trajectories,
-        DURATION,
+        duration,
         seed + 1,
         waypoints=5,
         pause_probability=0.0,
     )
     share = np.minimum(1.0, np.diagonal(body.mass_matrix(robot.home)) / 0.1)
     target = Target(robot, hidden, threads=1)
-    ticks = round(DURATION * 1e3)
+    ticks = round(duration * 1e3)
     record = np.empty((3, ticks, conditions * trajectories, robot.n))
     reference = np.empty((ticks + 1, 2, trajectories, robot.n))
     for tick in range(ticks + 1):

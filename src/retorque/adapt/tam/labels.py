@@ -77,3 +77,12 @@ def inverse_drive(xp: Any, torque: Any, dead_zone: Any, torque_scale: Any) -> An
     outside = xp.sign(torque) * (size - DEAD_ZONE_SLOPE * width + width)
     scaled = xp.where(size <= DEAD_ZONE_SLOPE * width, torque / DEAD_ZONE_SLOPE, outside)
     return scaled / xp.where(scaled >= 0.0, torque_scale[..., 0], torque_scale[..., 1])
+
+
+def forward_drive(command: Any, dead_zone: Any, torque_scale: Any) -> Any:
+    """B.1 and B.4 in PyTorch; the same as `retorque.physics.actuator.drive`."""
+    scaled = (command >= 0.0) * torque_scale[..., 0] * command + (command < 0.0) * torque_scale[..., 1] * command
+    width = (scaled >= 0.0) * dead_zone[..., 0] + (scaled < 0.0) * dead_zone[..., 1]
+    inside = abs(scaled) <= width
+    outside = (abs(scaled) - width + DEAD_ZONE_SLOPE * width) * ((scaled > 0.0) * 2.0 - 1.0)
+    return inside * DEAD_ZONE_SLOPE * scaled + ~inside * outside

@@ -9,11 +9,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from retorque.adapt.tam.features import adaptor_features
-from retorque.adapt.tam.labels import teacher
+from retorque.adapt.tam.labels import forward_drive, teacher
 from retorque.adapt.tam.network import Tam
 
 HUBER = 1e-2
 """Threshold of the Huber loss [units]."""
+TICK = 1e-3
+"""Control period [s]."""
+AT_REST = 0.1
+"""Slower than this, friction changes within a tick [rad/s]."""
 STATE_KEYS = ("A", "b", "losses", "external", "ideal_inverse", "ideal_bias", "probe_matrix", "probe_bias", "window")
 
 
@@ -49,17 +53,33 @@ def nominal_torques(batch: dict[str, Tensor], samples: int, generator: torch.Gen
 
 
 def correction_loss(
-    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator, latents: Tensor | None = None
+    network: Tam,
+    batch: dict[str, Tensor],
+    samples: int,
+    generator: torch.Generator,
+    latents: Tensor | None = None,
+    ticks: int = 0,
 ) -> dict[str, Tensor]:
     """Mean Huber loss of the corrections of a batch (in thresholds), and root mean square figures [units].
 
-    Half of the loss is of the command, half of the nominal torque that its error amounts to.
+    Half of the loss is of the command, half of the nominal torque that its error amounts to. With `ticks`, the same
+    loss is taken again after each of so many ticks under the network's own commands (B.2, closed-loop rollout loss).
     """
     z = network.latents(batch) if latents is None else latents
     nominal = nominal_torques(batch, samples, generator)
+    found = _losses(network, batch, z, nominal, batch["present"][:, None, None, None].expand_as(nominal))
+    for _ in range(ticks):
+        batch, moving = rolled(network, batch, z, nominal)
+        later = _losses(network, batch, z, nominal, moving)
+        found["loss"] = found["loss"] + later["loss"] / ticks
+    return found
+
+
+def _losses(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor, counted: Tensor) -> dict[str, Tensor]:
+    """The loss and its figures for nominal torques; `counted` marks the joints that count, in the same shape."""
     error, size = correction_errors(network, batch, z, nominal)
-    kept = batch["present"][:, None, None, None].expand_as(error).to(error.dtype)
-    total = kept.sum()
+    kept = counted.to(error.dtype)
+    total = kept.sum().clip(min=1.0)
     weight = 1.0 / (1.0 + 0.1 * size.abs())
     inverse = inverse_response(batch)
     unit = batch["unit"][:, None, None, None]
@@ -76,6 +96,40 @@ def correction_loss(
         "size": ((size * kept).square().sum() / total).sqrt(),
         "share": ((error.detach() * weight * kept).abs().sum() / (size * weight * kept).abs().sum()),
     }
+
+
+def rolled(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """The batch one tick later, under the network's command for the first nominal torque of every state.
+
+    The target moves by its own dynamics, M_ξ⁻¹ = M₀⁻¹ A⁻¹; inertia, gravity and losses are those of the recorded state.
+    Losses of a joint that is nearly at rest change within a tick, so such joints do not count in what follows.
+
+    Returns:
+        The batch with windows moved on, and which joints count (rollouts, columns, states, samples, n).
+    """
+    with torch.no_grad():
+        first = nominal[:, :, :, :1]
+        error, wanted = correction_errors(network, batch, z, first)
+        unit = batch["unit"][:, None, None]
+        command = first[:, :, :, 0] + (error + wanted)[:, :, :, 0] * unit
+        limit = batch["limit"][:, None, None]
+        command = torch.clip(command, -limit, limit)
+        drive = {k: batch[k][:, None, None] for k in ("dead_zone", "torque_scale")}
+        moving = forward_drive(command, **drive) - batch["losses"] + batch["external"] - batch["b"]
+        ideal = torch.matmul(inverse_response(batch), moving[..., None])[..., 0] - batch["ideal_bias"]
+        acceleration = torch.matmul(batch["ideal_inverse"], ideal[..., None])[..., 0].clip(-200.0, 200.0)
+        q, qd, torque = batch["window"].unbind(3)  # (rollouts, columns, states, n, L)
+        faster = qd[..., 0] + TICK * acceleration
+        window = torch.stack(
+            [
+                torch.cat([(q[..., 0] + TICK * faster)[..., None], q[..., :-1]], -1),
+                torch.cat([faster[..., None], qd[..., :-1]], -1),
+                torch.cat([command[..., None], torque[..., :-1]], -1),
+            ],
+            3,
+        )
+        counted = batch["present"][:, None, None] & (faster.abs() > AT_REST)
+    return {**batch, "window": window}, counted[:, :, :, None].expand_as(nominal)
 
 
 def inverse_response(batch: dict[str, Tensor]) -> Tensor:

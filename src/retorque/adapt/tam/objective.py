@@ -10,17 +10,20 @@ from retorque.adapt.tam.loss import correction_loss
 from retorque.adapt.tam.network import Tam
 
 
-def objective(network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator) -> dict[str, Tensor]:
+def objective(
+    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator, ticks: int = 0
+) -> dict[str, Tensor]:
     """The loss of a batch and figures to follow it by.
 
     `physpred` learns the parameters themselves; `privileged` learns a latent of the true parameters that corrects well,
-    and the encoder imitates that latent; all others learn corrections end to end.
+    and the encoder imitates that latent; all others learn corrections end to end, also after `ticks` ticks under their
+    own commands.
     """
     if network.preset.variant == "physpred":
         return _parameter_loss(network, batch)
     if network.preset.variant == "privileged":
-        return _privileged_loss(network, batch, samples, generator)
-    return correction_loss(network, batch, samples, generator)
+        return _privileged_loss(network, batch, samples, generator, ticks)
+    return correction_loss(network, batch, samples, generator, ticks=ticks)
 
 
 def _parameter_loss(network: Tam, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -35,12 +38,12 @@ def _parameter_loss(network: Tam, batch: dict[str, Tensor]) -> dict[str, Tensor]
 
 
 def _privileged_loss(
-    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator
+    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator, ticks: int
 ) -> dict[str, Tensor]:
     taught = network.privileged(batch["joint_numbers"], batch["payload_numbers"])
     z = network.latents(batch)
     wide = taught[:, None].expand_as(z)
-    found = correction_loss(network, batch, samples, generator, wide)
+    found = correction_loss(network, batch, samples, generator, wide, ticks)
     kept = batch["present"][:, None, :, None].to(z.dtype).expand_as(z)
     imitation = ((z - wide.detach()).square() * kept).sum() / kept.sum()
     return {**found, "loss": found["loss"] + imitation, "imitation": imitation}

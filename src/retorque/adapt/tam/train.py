@@ -76,6 +76,10 @@ class TrainSettings:
     """Nominal torques for each state."""
     short_share: float = 0.7
     """Share of the batches that are cut to the first half of the history: cheaper, and the beginning matters most."""
+    rollout: int = 2
+    """Ticks that the network's own commands are followed and judged for (closed-loop rollout loss); 0: none."""
+    rollout_share: float = 0.25
+    """Share of the batches in which that is done."""
     learning_rate: float = 2e-3
     """Largest learning rate."""
     warmup: int = 100
@@ -183,7 +187,8 @@ def _step(
     rate *= 0.02 + 0.98 * 0.5 * (1.0 + math.cos(math.pi * progress))
     for group in optimiser.param_groups:
         group["lr"] = rate
-    found = objective(network, batch, settings.samples, generator)
+    ticks = settings.rollout if rng.uniform() < settings.rollout_share else 0
+    found = objective(network, batch, settings.samples, generator, ticks)
     optimiser.zero_grad(set_to_none=True)
     found["loss"].backward()
     norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
@@ -288,6 +293,8 @@ def _identity(settings: TrainSettings) -> dict[str, Any]:
         "states",
         "samples",
         "short_share",
+        "rollout",
+        "rollout_share",
         "learning_rate",
         "warmup",
         "unmodelled",
@@ -321,5 +328,5 @@ def _validate(settings: TrainSettings) -> None:
     for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "samples", "threads"):
         if getattr(settings, name) < 1:
             raise RetorqueError(f"--{name.replace('_', '-')} must be at least 1")
-    if settings.workers < 0 or settings.latent < 0:
-        raise RetorqueError("--workers and --latent must be at least 0")
+    if settings.workers < 0 or settings.latent < 0 or settings.rollout < 0:
+        raise RetorqueError("--workers, --latent and --rollout must be at least 0")

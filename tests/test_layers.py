@@ -11,6 +11,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "retorque"
 LEVEL = {
     "errors": 0,
     "files": 0,
+    "processes": 0,
     "robots": 1,
     "physics": 2,
     "control": 3,
@@ -23,6 +24,7 @@ LEVEL = {
     "bench": 6,
     "studio": 6,
     "cli": 7,
+    "__main__": 8,
 }
 """Rooms by height. Rooms of one height may not import each other, except that bench and studio run the loop."""
 

@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from retorque.processes import end_with_parent
+
 _done: Any = None
 
 
@@ -41,7 +43,7 @@ def run_jobs(
     console = Console(stderr=True)
     with (
         Progress(*columns, console=console, transient=True) as bar,
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter,)) as pool,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool,
     ):
         task = bar.add_task(title, total=work)
         futures: list[Future[Any]] = [pool.submit(function, *job) for job in jobs]
@@ -61,7 +63,8 @@ def run_jobs(
         return [future.result() for future in futures]
 
 
-def _start(counter: Any) -> None:
+def _start(counter: Any, parent: int) -> None:
     global _done
     _done = counter
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process hears the interrupt and ends the others

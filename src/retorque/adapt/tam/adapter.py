@@ -10,8 +10,9 @@ from retorque.adapt.adapter import Adapter
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.history import History
+from retorque.adapt.tam.recent import Recent
 from retorque.adapt.tam.streaming import StreamingEncoder
-from retorque.adapt.tam.trim import Trim
+from retorque.adapt.tam.trim import SPAN, Trim
 from retorque.adapt.tam.weights import check, find, load_weights
 from retorque.physics.state import State
 from retorque.robots.robot import Robot
@@ -48,28 +49,21 @@ class TamAdapter(Adapter):
         self._tensors = tensors
         self.encoder = StreamingEncoder(tensors, preset, self.context, trials)
         self.adaptor = FastAdaptor(tensors, preset, self.context)
-        self.trim = Trim(self.context, self.adaptor, trials, timestep)
-        self._window = np.zeros((3, trials, robot.n, preset.window))
+        self.recent = Recent(max(SPAN, preset.window), trials, robot.n)
+        self.trim = Trim(self.context, self.adaptor, self.recent, trials, timestep)
         self.reset()
 
     def reset(self) -> None:
         self.history.reset()
         self.encoder.reset()
+        self.recent.reset()
         self.trim.reset()
-        self._filled = False
         self.learn()
 
     def observe(self, state: State) -> None:
-        if not self.history.add(state):
-            return
-        self.trim.add(state)
-        window = self._window
-        window[..., 1:] = window[..., :-1]
-        for row, value in zip(window, (state.position, state.velocity, state.torque), strict=True):
-            row[..., 0] = value
-        if not self._filled:
-            window[...] = window[..., :1]
-            self._filled = True
+        if self.history.add(state):
+            self.recent.add(state)
+            self.trim.add(state.time)
 
     def learn(self) -> None:
         while self.history.due:
@@ -78,10 +72,12 @@ class TamAdapter(Adapter):
             self.trim.update()
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        q, qd, torque = self._window
+        q, qd, torque = self.recent.last(0, self.preset.window).transpose(0, 2, 3, 1)
         ideal, probes = self.context.ideal_response(q[..., 0], qd[..., 0], nominal_torque)
-        correction = self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
-        return nominal_torque + correction + self.trim.torque
+        command = self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
+        command += nominal_torque
+        command += self.trim.torque
+        return command
 
 
 class FineTuned(TamAdapter):

@@ -41,8 +41,11 @@ class Context:
         self.load = self.unit + np.sqrt(np.mean(self.body.gravity(poses) ** 2, axis=0))  # (n,) [N·m]
         self.armature_range = 0.5 * (p.armature_max - p.armature_min)  # (n,) [kg·m²]
         self.armature_shift = 0.5 * (p.armature_max + p.armature_min) - robot.armature  # (n,) [kg·m²]
-        self._probes = [RigidBody(robot, inertial, np.zeros(robot.n)) for inertial in _probe_inertias(robot)]
+        inertials = _probe_inertias(robot)
+        self._probes = [RigidBody(robot, inertial, np.zeros(robot.n)) for inertial in inertials]
+        self._payload, self._columns = _regressor_part(inertials)
         self.probe_scale = float(p.payload_mass[1]) / self.unit  # (n,) [kg/(N·m)]
+        self._probe_scale = np.tile(self.probe_scale, (PROBES, 1))
         inertia = np.mean(np.diagonal(mass_matrices(self.body, poses), axis1=-2, axis2=-1), axis=0)
         load = np.sqrt(np.mean(self.probe_torques(poses, 0.0 * poses, 0.0 * poses)[..., 0, :] ** 2, axis=0))
         self.static = np.stack(
@@ -74,13 +77,11 @@ class Context:
         probes = np.empty((len(torque), PROBES, torque.shape[-1]))
         model, data = self.body.model, self.body.data
         for trial in range(len(torque)):
-            a, b = q[trial].copy(), qd[trial].copy()
-            c = pin.aba(model, data, a, b, torque[trial])
-            acceleration[trial] = c
-            for row, body in enumerate(self._probes):
-                probes[trial, row] = pin.rnea(body.model, body.data, a, b, c)
-        probes[:, 1:] -= probes[:, :1]
-        probes *= self.probe_scale
+            a, b = q[trial], qd[trial]
+            acceleration[trial] = c = pin.aba(model, data, a, b, torque[trial])
+            # Torques are linear in the payload's inertial parameters: one regressor serves all probes.
+            regressor = pin.computeJointTorqueRegressor(model, data, a, b, c)[:, self._columns]
+            np.multiply(self._payload.dot(regressor.T), self._probe_scale, out=probes[trial])
         return acceleration, probes
 
     def probe_matrices(self, q: Array, qd: Array) -> tuple[Array, Array]:
@@ -100,6 +101,15 @@ def mass_matrices(body: RigidBody, q: Array) -> Array:
         out[index] = pin.crba(body.model, body.data, row)
     upper = np.triu(out)
     return (upper + np.triu(upper, 1).swapaxes(-1, -2)).reshape(*q.shape[:-1], body.nv, body.nv)
+
+
+def _regressor_part(inertials: list[Array]) -> tuple[Array, slice]:
+    """The link that carries the probes: their parameters (4, 10), the first one's taken off, and its columns."""
+    all_links = np.array(inertials)  # (4, links, 10)
+    link = int(np.argmax(all_links[0, :, 0]))
+    own = all_links[:, link].copy()
+    own[1:] -= own[0]
+    return own, slice(10 * link, 10 * link + 10)
 
 
 def _probe_inertias(robot: Robot) -> list[Array]:

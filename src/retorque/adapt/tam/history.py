@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from retorque.adapt.tam.context import Context
@@ -47,9 +49,10 @@ class History:
 
     def add(self, state: State) -> bool:
         """Take in a report; False when it is out of order or a repetition and was left out."""
-        if np.isnan(self._first) and np.isfinite(state.time):
+        timed = math.isfinite(state.time)
+        if timed and math.isnan(self._first):
             self._first = state.time
-        tick = round((state.time - self._first) / self.timestep) if np.isfinite(state.time) else -1
+        tick = round((state.time - self._first) / self.timestep) if timed else -1
         if tick < self.ticks:
             self.rejected += 1
             return False
@@ -85,13 +88,14 @@ class History:
             self._raw[:, slot] = 0.0
             self._valid[slot] = False
         else:
-            usable = np.ones(self.trials, dtype=bool)
-            for row, value in zip(self._raw, (state.position, state.velocity, state.torque), strict=True):
-                value = np.atleast_2d(value)
-                finite = np.all(np.isfinite(value), axis=-1)
-                row[slot] = np.where(finite[:, None], value, 0.0)
-                usable &= finite
-            self._valid[slot] = usable
+            rows = self._raw[:, slot]
+            rows[0], rows[1], rows[2] = state.position, state.velocity, state.torque
+            finite = np.isfinite(rows)
+            self._valid[slot] = True
+            if not finite.all():
+                broken = ~finite.all(axis=-1)  # (3, trials)
+                rows[broken] = 0.0
+                self._valid[slot] = ~broken.any(axis=0)
         self.ticks += 1
 
 

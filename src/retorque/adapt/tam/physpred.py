@@ -32,6 +32,7 @@ class PhysPred(TamAdapter):
         return self._range.decode(joint.astype(float), payload.astype(float))
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        q, qd = self._window[0, ..., 0], self._window[1].mean(axis=-1)
+        positions, velocities, _ = self.recent.last(0, self.preset.window)
+        q, qd = positions[0], velocities.mean(axis=0)
         ideal = self.context.body.forward_dynamics(q, qd, nominal_torque)
         return inverse_torque_command(self.context.body, self.parameters, q, qd, ideal)

@@ -6,6 +6,7 @@ import numpy as np
 
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
+from retorque.adapt.tam.recent import Recent
 from retorque.physics.state import State
 
 Array = np.ndarray
@@ -27,14 +28,21 @@ class Trim:
 
     Along a measured motion, an adaptor that knew everything would answer the ideal robot's inverse dynamics with
     exactly the torque that was applied. The difference, averaged over 50 ms and bounded, is added to what comes next.
+
+    Args:
+        context: the robot's.
+        adaptor: the one that is checked.
+        recent: at least the last `SPAN` ticks; whoever fills it calls `add` as well.
+        trials: robots served at once.
+        timestep: control period [s].
     """
 
-    def __init__(self, context: Context, adaptor: FastAdaptor, trials: int, timestep: float):
-        self.context, self.adaptor, self.timestep = context, adaptor, timestep
-        self._ring = np.zeros((3, SPAN, trials, context.robot.n))
-        offsets = np.arange(SPAN) - 0.5 * (SPAN - 1)
-        self._slope = offsets / (np.sum(offsets**2) * timestep)
+    def __init__(self, context: Context, adaptor: FastAdaptor, recent: Recent, trials: int, timestep: float):
+        self.context, self.adaptor, self.recent, self.timestep = context, adaptor, recent, timestep
+        offsets = 0.5 * (SPAN - 1) - np.arange(SPAN)  # newest first
+        self._fit = np.array([np.full(SPAN, 1.0 / SPAN), offsets / (np.sum(offsets**2) * timestep)])
         self._keep = np.exp(-EVERY * timestep / TIME)
+        self._most, self._surprise = MOST * context.unit, SURPRISE * context.unit
         self.torque = np.zeros((trials, context.robot.n))
         """(trials, n) [N·m]"""
         self.error = np.zeros_like(self.torque)
@@ -52,35 +60,34 @@ class Trim:
         self._count = 0
         self._last = -np.inf
 
-    def add(self, state: State) -> None:
-        """Take in a report."""
-        broken = state.time - self._last > 1.5 * self.timestep
-        self._last = state.time
-        self._ring[:, :-1] = self._ring[:, 1:]
-        for row, value in zip(self._ring, (state.position, state.velocity, state.torque), strict=True):
-            row[-1] = value
+    def add(self, time: float) -> None:
+        """Take in that there is a report of that time."""
+        broken = time - self._last > 1.5 * self.timestep
+        self._last = time
         self._count = 1 if broken else self._count + 1
 
     def update(self) -> bool:
         """Check the last prediction when it is time to; whether it was."""
         if self._count < SPAN or self._count % EVERY:
             return False
-        q, qd, applied = self._ring[0, SPAN // 2], self._ring[1].mean(axis=0), self._ring[2].mean(axis=0)
-        qdd = np.tensordot(self._slope, self._ring[1], 1)
-        if not np.all(np.isfinite(qdd + applied)) or not np.all(np.isfinite(self._ring[0])):
+        span = self.recent.last(0, SPAN)
+        shape = self.torque.shape
+        flat = span.reshape(3, SPAN, -1)
+        q = span[0, SPAN // 2]
+        qd, qdd = np.dot(self._fit, flat[1]).reshape(2, *shape)
+        applied = np.dot(self._fit[0], flat[2]).reshape(shape)
+        if not (np.isfinite(qdd + applied).all() and np.isfinite(span[0]).all()):
             self._count = 0
             return False
         nominal = self.context.body.inverse_dynamics(q, qd, qdd)
         half = self.adaptor.preset.window // 2
-        recent = slice(SPAN // 2 - half + 1, SPAN // 2 + half + 1)
-        back, moved, sent = np.moveaxis(self._ring[:, recent][:, ::-1], 1, -1)
+        back, moved, sent = self.recent.last(SPAN // 2 - half, SPAN // 2 + half).transpose(0, 2, 3, 1)
         ideal, probes = self.context.ideal_response(q, qd, nominal)
         predicted = nominal + self.adaptor.correction(back, moved, sent, nominal, ideal, probes)
-        self.motion = State(self._last, q, qd, applied)
+        self.motion = State(self._last, q.copy(), qd, applied)
         self.nominal = nominal
         self.error = applied - predicted
-        unit = self.context.unit
-        own = np.where(np.abs(self.error) < SURPRISE * unit, self.error, 0.0)
+        own = np.where(np.abs(self.error) < self._surprise, self.error, 0.0)
         averaged = self._keep * self.torque + (1.0 - self._keep) * own
-        self.torque = np.clip(averaged, -MOST * unit, MOST * unit)
+        self.torque = np.minimum(np.maximum(averaged, -self._most), self._most)
         return True

@@ -75,6 +75,32 @@ def test_streaming_matches_the_training_network_on_recorded_histories(full):
         np.testing.assert_allclose(latent, z[:, column].numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["panda", "z1"])
+def test_the_tick_s_algebra_is_that_of_the_history(name):
+    context = Context(Robot.load(name))
+    q, qd, torque = np.random.default_rng(3).standard_normal((3, 4, context.robot.n, 2))[..., 0]  # not contiguous
+    ideal, probes = context.ideal_response(q, qd, torque)
+    expected = context.body.forward_dynamics(q, qd, torque)
+    np.testing.assert_allclose(ideal, expected, rtol=1e-9)
+    np.testing.assert_allclose(probes, context.probe_torques(q, qd, expected), rtol=1e-9, atol=1e-9)
+
+
+def test_corrections_are_bounded_by_the_profile():
+    size, context = preset("tiny"), Context(Robot.load("panda"))
+    adaptor, rng = FastAdaptor(network(size)[1], size, context), np.random.default_rng(4)
+    q, qd, torque = rng.standard_normal((3, 5, 7, size.window))
+    nominal = 20.0 * rng.standard_normal((5, 7))
+    ideal, probes = context.ideal_response(q[..., 0], qd[..., 0], nominal)
+    adaptor.set_latent(1e4 * rng.standard_normal((5, 7, size.latent)).astype(np.float32))
+    found = adaptor.correction(q, qd, torque, nominal, ideal, probes)
+    p, speed = context.profile, np.abs(qd.mean(axis=-1))
+    most = p.friction_max + p.bias_max * (1.0 + p.bias_difference) + p.dead_zone_max + context.unit
+    most = most + np.abs(ideal) * context.armature_range + p.viscous_max * speed
+    most += 0.25 * np.abs(nominal - context.robot.armature * ideal) + context.unit * np.abs(probes).sum(axis=-2)
+    beyond = np.abs(found - ideal * context.armature_shift)
+    assert np.all(beyond <= most * (1.0 + 1e-9)) and np.mean(np.isclose(beyond, most)) > 0.2
+
+
 def drive(adapter: TamAdapter, ticks: int, skip: range | None = None, broken: range | None = None) -> np.ndarray:
     """Feed a motion and collect corrections, (ticks, trials, n); `skip` is not reported, `broken` is not finite."""
     found = []

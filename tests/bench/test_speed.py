@@ -9,12 +9,13 @@ import pytest
 from retorque.bench.speed import Settings, run
 from retorque.errors import RetorqueError
 
-TINY = Settings(robot="z1", adapters=("direct", "oracle"), ticks=100, batch=4, repeats=2)
+TINY = Settings(robot="z1", adapters=("direct", "oracle", "tam"), ticks=100, batch=4, repeats=2)
 
 
 def test_rows_hold_percentiles_and_rates() -> None:
     rows = {row.method: row for row in run(TINY).rows}
     assert {"joint impedance torque", "rigid body inverse dynamics", "direct correct", "oracle correct"} <= set(rows)
+    assert {"tam correct", "tam learn", "tam adaptor", "tam encoder update"} <= set(rows)
     for row in rows.values():
         assert row.mean > 0.0 and row.robot == "z1"
         if row.unit == "us":

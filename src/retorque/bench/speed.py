@@ -12,6 +12,7 @@ import mujoco.batch
 import numpy as np
 
 from retorque.adapt import ADAPTERS, Adapter, make
+from retorque.adapt.tam.adapter import TamAdapter
 from retorque.bench.report import Report, Row
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
@@ -20,6 +21,7 @@ from retorque.physics.parameters import Parameters
 from retorque.physics.profile import profile_of
 from retorque.physics.rigid_body import RigidBody
 from retorque.physics.sensors import SensorSettings
+from retorque.physics.state import State
 from retorque.physics.target import Target
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
@@ -158,6 +160,23 @@ def _adapter(robot: Robot, name: str, settings: Settings) -> Iterator[Row]:
     yield _row(robot, f"{name} correct", np.array(correct[warm:]))
     if learn:
         yield _row(robot, f"{name} learn", np.array(learn[len(learn) // 10 :]))
+    if name == "tam" and isinstance(adapter, TamAdapter):
+        yield from _tam_parts(robot, adapter, state, nominal, settings)
+
+
+def _tam_parts(robot: Robot, tam: TamAdapter, state: State, nominal: Array, settings: Settings) -> Iterator[Row]:
+    """The adaptor's network alone, and a new latent: `learn` hides it, as it is made once in 200 ticks."""
+    q, qd, torque = tam.recent.last(0, tam.preset.window).transpose(0, 2, 3, 1)
+    ideal, probes = tam.context.ideal_response(state.position, state.velocity, nominal)
+
+    def correct() -> object:
+        return tam.adaptor.correction(q, qd, torque, nominal, ideal, probes)
+
+    def encode() -> None:  # the warm-up alone is longer than the longest history
+        tam.adaptor.set_latent(tam.encoder.push(tam.history.patch()))
+
+    yield _row(robot, "tam adaptor", _times(correct, settings.ticks), paper=155.0)
+    yield _row(robot, "tam encoder update", _times(encode, min(settings.ticks, 400)), paper=1000.0)
 
 
 def _rate(robot: Robot, method: str, settings: Settings, measure: Callable[[Robot, Settings], float]) -> Row:

@@ -10,7 +10,7 @@ if importlib.util.find_spec("torch") is None:  # the extra is optional, so say h
     raise RetorqueError("training needs PyTorch; install it with `pip install 'retorque[train]'`")
 
 from retorque.adapt.tam import train as _train
-from retorque.adapt.tam.train import TrainSettings
+from retorque.adapt.tam.train_settings import TrainSettings
 
 
 def train(settings: TrainSettings) -> int:

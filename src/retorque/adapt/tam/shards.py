@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from retorque.adapt.tam.preset import FORMAT, Preset
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
 from retorque.physics.profile import profile_of
+from retorque.processes import end_with_parent
 from retorque.robots.robot import Robot
 
 Array = np.ndarray
@@ -51,9 +52,9 @@ def header(robot: Robot, preset: Preset, settings: RolloutSettings, seed: int) -
     }
 
 
-def save_shard(path: Path, arrays: dict[str, Array], head: dict[str, Any]) -> None:
-    """Write a shard whole."""
-    write_whole(path, save(arrays, metadata={"retorque-tam-shard": json.dumps(head)}))
+def shard_bytes(arrays: dict[str, Array], head: dict[str, Any]) -> bytes:
+    """The content of a shard's file."""
+    return save(arrays, metadata={"retorque-tam-shard": json.dumps(head)})
 
 
 def load_shard(path: Path, preset: Preset) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -70,18 +71,36 @@ def load_shard(path: Path, preset: Preset) -> tuple[dict[str, Array], dict[str, 
     return arrays, head
 
 
-def make_shard(
-    folder: Path, index: int, robots: list[str], preset: Preset, settings: RolloutSettings, seed: int
-) -> Path:
-    """Make shard number `index` unless it is there; robots take turns."""
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What all shards of a run are made from: shard number i follows from it and i, wherever it is made."""
+
+    robots: tuple[str, ...]
+    """Robots, which take turns."""
+    preset: Preset
+    """Whose histories."""
+    rollouts: RolloutSettings
+    """How rollouts are made."""
+    seed: int
+    """Of the run."""
+
+    def make(self, index: int) -> bytes:
+        """The content of shard number `index`."""
+        own = shard_seed(self.seed, index)
+        robot = Robot.load(self.robots[index % len(self.robots)])
+        rng = np.random.default_rng([own, 1])
+        if rng.uniform() < self.rollouts.other_armature:
+            robot = with_armature(robot, _other_armature(robot, rng))
+        head = header(robot, self.preset, self.rollouts, own)
+        arrays = generate(Context(robot), self.preset, self.rollouts, own)
+        return shard_bytes(arrays, head)
+
+
+def make_shard(folder: Path, index: int, recipe: Recipe) -> Path:
+    """Make shard number `index` unless it is there."""
     path = shard_path(folder, index)
     if not path.exists():
-        own = shard_seed(seed, index)
-        robot = Robot.load(robots[index % len(robots)])
-        rng = np.random.default_rng([own, 1])
-        if rng.uniform() < settings.other_armature:
-            robot = with_armature(robot, _other_armature(robot, rng))
-        save_shard(path, generate(Context(robot), preset, settings, own), header(robot, preset, settings, own))
+        write_whole(path, recipe.make(index))
     return path
 
 
@@ -103,22 +122,23 @@ def _other_armature(robot: Robot, rng: np.random.Generator) -> Array:
     return largest * 0.3 * 20.0 ** rng.uniform() * rng.uniform(0.7, 1.4, robot.n)
 
 
-def work(
-    folder: Path,
-    robots: list[str],
-    preset: Preset,
-    settings: RolloutSettings,
-    seed: int,
-    worker: int,
-    workers: int,
-    wanted: Any,
-    parent: int,
-) -> None:
-    """What a generator process does: every `workers`-th shard up to number `wanted.value`, until its parent ends."""
-    index = worker
-    while os.getppid() == parent:
+def work(folder: Path, recipe: Recipe, wanted: Any, parent: int, first: int, stride: int) -> None:
+    """What a generator process does: every `stride`-th shard that is wanted, until its parent ends.
+
+    Args:
+        folder: where shards lie.
+        recipe: what they are made from.
+        wanted: shared number of shards that are wanted so far.
+        parent: process number of the training.
+        first: number of the first shard.
+        stride: how many such processes there are.
+    """
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the training hears the interrupt and ends this process
+    index = first
+    while True:
         if index >= wanted.value:
             time.sleep(0.2)
             continue
-        make_shard(folder, index, robots, preset, settings, seed)
-        index += workers
+        make_shard(folder, index, recipe)
+        index += stride

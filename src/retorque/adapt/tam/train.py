@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import multiprocessing
-import os
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,77 +17,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from retorque.adapt.tam.checkpoint import load_checkpoint, save_checkpoint
 from retorque.adapt.tam.data import RolloutSettings
+from retorque.adapt.tam.feeder import Feeder
 from retorque.adapt.tam.network import Tam
 from retorque.adapt.tam.objective import objective
 from retorque.adapt.tam.pool import Pool
-from retorque.adapt.tam.preset import preset
-from retorque.adapt.tam.shards import make_shard, shard_path, work
+from retorque.adapt.tam.preset import Preset, preset
+from retorque.adapt.tam.several import Ranks, joined
+from retorque.adapt.tam.shards import Recipe
+from retorque.adapt.tam.train_settings import TrainSettings
 from retorque.adapt.tam.weights import load_weights, save_weights
 from retorque.errors import RetorqueError
+from retorque.files import write_whole
 from retorque.robots.robot import Robot
 
 log = logging.getLogger(__name__)
-
-FIVE = ("panda", "piper", "rby1", "iiwa14", "rizon4")
-"""The robots of multi-robot pretraining; google_robot and z1 are held out."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainSettings:
-    """Settings of `retorque train tam`."""
-
-    robots: tuple[str, ...] = FIVE
-    """Robots whose rollouts are trained on."""
-    preset: str = "small"
-    """Size of the network: small or paper."""
-    latent: int = 0
-    """Numbers in each joint's latent; 0: as the preset says."""
-    variant: str = "tam"
-    """tam, tam-no-residual, short-window, physpred or privileged."""
-    hours: float = 2.0
-    """How long to train [h]; the learning rate falls over this time."""
-    steps: int = 0
-    """Stop after so many steps instead; 0: by the hours."""
-    out: Path = Path("tam")
-    """Folder of checkpoint, metrics, shards and weights; a run found there is resumed."""
-    finetune: Path | None = None
-    """Weights to start from; with one robot the result serves that robot only."""
-    workers: int = 1
-    """Processes that make rollouts beside the training; 0: made in between steps."""
-    seed: int = 1000
-    """Of everything random."""
-    shards: Path | None = None
-    """Folder of shards to use and fill; default: one within `out`."""
-    rollouts: int = 128
-    """Rollouts in a shard."""
-    first_shards: int = 0
-    """Shards to begin with; 0: one of every robot."""
-    steps_per_shard: int = 80
-    """A new shard joins after so many steps."""
-    capacity: int = 60
-    """Shards kept in memory."""
-    batch: int = 16
-    """Rollouts in a batch."""
-    states: int = 2
-    """States for each column of a rollout in a batch."""
-    samples: int = 1
-    """Nominal torques for each state."""
-    short_share: float = 0.7
-    """Share of the batches that are cut to the first half of the history: cheaper, and the beginning matters most."""
-    rollout: int = 2
-    """Ticks that the network's own commands are followed and judged for (closed-loop rollout loss); 0: none."""
-    rollout_share: float = 0.25
-    """Share of the batches in which that is done."""
-    learning_rate: float = 2e-3
-    """Largest learning rate."""
-    warmup: int = 100
-    """Steps until the largest learning rate."""
-    threads: int = 1
-    """Threads of PyTorch."""
-    checkpoint_minutes: float = 3.0
-    """Time between checkpoints [min]."""
-    unmodelled: float = 0.0
-    """Share of the shards with effects that no parameter describes."""
 
 
 @dataclass
@@ -104,96 +45,151 @@ class _Run:
 def train(settings: TrainSettings) -> Path:
     """Train until the time or the steps are over; the path of the weights.
 
-    A run in `settings.out` that was stopped is carried on from its last checkpoint.
+    A run in `settings.out` that was stopped is carried on from its last checkpoint. Under torchrun all processes train
+    together: each draws batches of its own, gradients are averaged, and the first one makes shards and writes files.
     """
-    _validate(settings)
-    torch.set_num_threads(settings.threads)
-    torch.manual_seed(settings.seed)
+    settings.validate()
     size = preset(settings.preset, settings.variant)
     if settings.latent:
         size = replace(size, latent=settings.latent)
     robots = [Robot.load(name) for name in settings.robots]
+    torch.set_num_threads(settings.threads)
+    with joined() as ranks:
+        return _train(settings, size, robots, ranks)
+
+
+def _train(settings: TrainSettings, size: Preset, robots: list[Robot], ranks: Ranks) -> Path:
     names = [robot.name for robot in robots]
+    torch.manual_seed(settings.seed)
     network = Tam(size)
-    start: dict[str, Any] = {}
-    if settings.finetune is not None:
-        tensors, found, start = load_weights(settings.finetune)
-        if found != size:
-            raise RetorqueError(
-                f"'{settings.finetune}' has preset '{found.name}' and variant '{found.variant}', not '{size.name}' and "
-                f"'{size.variant}'; choose the same"
-            )
-        network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
+    began_from = _begin(network, settings.finetune) if settings.finetune is not None else ""
     optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=1e-3)
     settings.out.mkdir(parents=True, exist_ok=True)
-    run, checkpoint = _Run(), settings.out / "checkpoint.safetensors"
-    identity = _identity(settings)
-    if checkpoint.exists():
-        head = load_checkpoint(checkpoint, network, optimiser)
-        if head["identity"] != identity:
-            raise RetorqueError(f"'{settings.out}' holds a run with other settings; choose another --out or delete it")
-        run.step, run.elapsed, run.curve = head["step"], head["elapsed"], head["curve"]
-        log.info("resumed at step %d", run.step)
+    checkpoint, identity = settings.out / "checkpoint.safetensors", settings.identity(ranks.size)
+    run = _resumed(checkpoint, network, optimiser, identity, ranks)
     folder = settings.shards or settings.out / "shards"
     folder.mkdir(parents=True, exist_ok=True)
     one = settings.finetune is not None and len(names) == 1  # what serves one robot need not know others
     rollouts = RolloutSettings(
         rollouts=settings.rollouts, unmodelled=settings.unmodelled, other_armature=0.0 if one else 0.5
     )
+    recipe = Recipe(robots=tuple(names), preset=size, rollouts=rollouts, seed=settings.seed)
     pool = Pool(size, max(robot.n for robot in robots), settings.capacity)
-    feeder = _Feeder(folder, names, size, rollouts, settings)
-    feeder.skip(max(0, feeder.due(run.step) - settings.capacity))
 
     def keep() -> None:
         head = {"identity": identity, "step": run.step, "elapsed": run.elapsed, "curve": run.curve}
         save_checkpoint(checkpoint, network, optimiser, head)
 
-    made = {"seed": settings.seed, "began_from": start["checksum"] if start else ""}
-    with feeder, _bar() as bar:
+    with Feeder(folder, recipe, settings, run.step, ranks.first) as feeder, _bar(ranks.first) as bar:
         task = bar.add_task("train", total=1.0, note="")
         begun, last = time.monotonic() - run.elapsed, time.monotonic()
-        while (progress := _progress(settings, run)) < 1.0:
+        while (progress := ranks.tell([_progress(settings, run)])[0]) < 1.0:
             fresh = feeder.feed(pool, run.step)
-            measured = _step(settings, network, optimiser, pool, run.step, progress)
+            measured = _step(settings, network, optimiser, pool, run.step, progress, ranks)
             run.step += 1
             run.elapsed = time.monotonic() - begun
+            if not ranks.first:
+                continue
             if fresh or run.step % 20 == 0:
                 point = {"step": run.step, "minutes": round(run.elapsed / 60.0, 3), "shards": feeder.taken, **measured}
                 run.curve.append(point)
-                _write_metrics(settings.out / "metrics.jsonl", run.curve)
+                write_whole(settings.out / "metrics.jsonl", "".join(json.dumps(point) + "\n" for point in run.curve))
             note = f"step {run.step}  loss {measured['loss']:.3f}  {run.step / max(run.elapsed, 1e-9):.2f} steps/s"
             bar.update(task, completed=progress, note=note)
             if time.monotonic() - last > 60.0 * settings.checkpoint_minutes:
                 keep()
                 last = time.monotonic()
-        keep()
-    made.update(steps=run.step, minutes=round(run.elapsed / 60.0, 1))
-    tensors = {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
-    only = names[0] if one else ""
+        if ranks.first:
+            keep()
     path = settings.out / "weights.safetensors"
-    save_weights(path, tensors, size, names, only, made)
+    if ranks.first:
+        made = {"seed": settings.seed, "began_from": began_from}
+        made.update(steps=run.step, minutes=round(run.elapsed / 60.0, 1))
+        tensors = {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+        save_weights(path, tensors, size, names, names[0] if one else "", made)
+    ranks.wait()  # the path is good in all processes
     return path
 
 
+def _begin(network: Tam, path: Path) -> str:
+    """Put the weights to start from into the network; their checksum."""
+    tensors, found, start = load_weights(path)
+    size = network.preset
+    if found != size:
+        raise RetorqueError(
+            f"'{path}' has preset '{found.name}' and variant '{found.variant}', not '{size.name}' and "
+            f"'{size.variant}'; choose the same"
+        )
+    network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
+    return start["checksum"]
+
+
+def _resumed(
+    checkpoint: Path, network: Tam, optimiser: torch.optim.AdamW, identity: dict[str, Any], ranks: Ranks
+) -> _Run:
+    """The run as its checkpoint left it, or a new one; the same in all processes."""
+    run = _Run()
+    if checkpoint.exists():
+        head = load_checkpoint(checkpoint, network, optimiser)
+        found = head["identity"]
+        other = sorted(name for name in {*found, *identity} if found.get(name) != identity.get(name))
+        if other:
+            raise RetorqueError(
+                f"'{checkpoint.parent}' holds a run with other settings ({', '.join(other)}); choose another --out or "
+                "delete it"
+            )
+        run = _Run(head["step"], head["elapsed"], head["curve"])
+        log.info("resumed at step %d", run.step)
+    if ranks.tell([run.step])[0] != run.step:
+        raise RetorqueError(f"not all processes see the same '{checkpoint}'; put --out into a folder that they share")
+    ranks.share(network)
+    return run
+
+
 def _step(
-    settings: TrainSettings, network: Tam, optimiser: torch.optim.AdamW, pool: Pool, step: int, progress: float
+    settings: TrainSettings,
+    network: Tam,
+    optimiser: torch.optim.AdamW,
+    pool: Pool,
+    step: int,
+    progress: float,
+    ranks: Ranks,
 ) -> dict[str, float]:
-    rng = np.random.default_rng([settings.seed, step])
-    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-    batch = pool.draw(settings.batch, settings.states, rng)
-    if rng.uniform() < settings.short_share:
-        batch = _first_half(batch, network.preset.columns // 2, network.preset.stride_rows, network.preset.slow)
-    rate = settings.learning_rate * min(1.0, (step + 1) / settings.warmup)
-    rate *= 0.02 + 0.98 * 0.5 * (1.0 + math.cos(math.pi * progress))
+    """One step of the optimiser; figures to follow it by, as means over processes."""
+    rate = learning_rate(settings, step, progress)
     for group in optimiser.param_groups:
         group["lr"] = rate
-    ticks = settings.rollout if rng.uniform() < settings.rollout_share else 0
-    found = objective(network, batch, settings.samples, generator, ticks)
+    found = batch_loss(settings, network, pool, step, ranks)
     optimiser.zero_grad(set_to_none=True)
     found["loss"].backward()
+    ranks.average_gradients(network)
     norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 2.0)
     optimiser.step()
-    return {k: round(float(v.detach()), 5) for k, v in found.items()} | {"norm": round(float(norm), 3), "rate": rate}
+    figures = ranks.mean(torch.stack([value.detach() for value in found.values()])).tolist()
+    measured = {name: round(value, 5) for name, value in zip(found, figures, strict=True)}
+    return measured | {"norm": round(float(norm), 3), "rate": rate}
+
+
+def learning_rate(settings: TrainSettings, step: int, progress: float) -> float:
+    """Rises during the warm-up, then falls along a cosine to a fiftieth."""
+    rate = settings.learning_rate * min(1.0, (step + 1) / settings.warmup)
+    return rate * (0.02 + 0.98 * 0.5 * (1.0 + math.cos(math.pi * progress)))
+
+
+def batch_loss(settings: TrainSettings, network: Tam, pool: Pool, step: int, ranks: Ranks) -> dict[str, torch.Tensor]:
+    """The loss of this process's batch of a step, and figures to follow it by.
+
+    Batches differ between processes, but all are cut, or followed for some ticks, when the first one's is: otherwise
+    most steps would take as long as the longest kind of batch.
+    """
+    rng = np.random.default_rng([settings.seed, step, ranks.rank] if ranks.rank else [settings.seed, step])
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    batch = pool.draw(settings.batch, settings.states, rng)
+    short, follow = ranks.tell([rng.uniform(), rng.uniform()])
+    if short < settings.short_share:
+        batch = _first_half(batch, network.preset.columns // 2, network.preset.stride_rows, network.preset.slow)
+    ticks = settings.rollout if follow < settings.rollout_share else 0
+    return objective(network, batch, settings.samples, generator, ticks)
 
 
 def _first_half(batch: dict[str, torch.Tensor], columns: int, rows: int, slow: int) -> dict[str, torch.Tensor]:
@@ -209,107 +205,13 @@ def _first_half(batch: dict[str, torch.Tensor], columns: int, rows: int, slow: i
     return cut
 
 
-class _Feeder:
-    """Makes shards, in processes of its own or in between, and hands them to the pool when they are due."""
-
-    def __init__(self, folder: Path, robots: list[str], size: Any, rollouts: RolloutSettings, settings: TrainSettings):
-        self._folder, self._robots, self._size, self._rollouts = folder, robots, size, rollouts
-        self._settings = settings
-        self._workers: list[Any] = []
-        self.taken = 0
-        spawn = multiprocessing.get_context("spawn")
-        self._wanted = spawn.Value("i", 0)
-        for worker in range(settings.workers):
-            arguments = (
-                folder,
-                robots,
-                size,
-                rollouts,
-                settings.seed,
-                worker,
-                settings.workers,
-                self._wanted,
-                os.getpid(),
-            )
-            self._workers.append(spawn.Process(target=work, args=arguments, daemon=True))
-
-    def __enter__(self) -> _Feeder:
-        for worker in self._workers:
-            worker.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for worker in self._workers:
-            worker.terminate()
-            worker.join()
-
-    def due(self, step: int) -> int:
-        """How many shards have joined by a step."""
-        return (self._settings.first_shards or len(self._robots)) + step // self._settings.steps_per_shard
-
-    def skip(self, count: int) -> None:
-        """Begin with a later shard: the earlier ones have left the pool already."""
-        self.taken = count
-
-    def feed(self, pool: Pool, step: int) -> bool:
-        """Give the pool what is due at a step, waiting for it where necessary; whether anything came."""
-        due = self.due(step)
-        self._wanted.value = due + 2
-        before = self.taken
-        while self.taken < due:
-            path = shard_path(self._folder, self.taken)
-            if not self._workers:
-                s = self._settings
-                make_shard(self._folder, self.taken, self._robots, self._size, self._rollouts, s.seed)
-            while not path.exists():
-                if not any(worker.is_alive() for worker in self._workers):
-                    raise RetorqueError(
-                        "the processes that make rollouts have ended; run again with --workers 0 to see why"
-                    )
-                time.sleep(0.1)
-            pool.add(path)
-            self.taken += 1
-        return self.taken > before
-
-
 def _progress(settings: TrainSettings, run: _Run) -> float:
     if settings.steps:
         return run.step / settings.steps
     return run.elapsed / (3600.0 * settings.hours)
 
 
-def _identity(settings: TrainSettings) -> dict[str, Any]:
-    """What must not change between the parts of a run."""
-    kept = (
-        "preset",
-        "latent",
-        "variant",
-        "seed",
-        "rollouts",
-        "first_shards",
-        "steps_per_shard",
-        "capacity",
-        "batch",
-        "states",
-        "samples",
-        "short_share",
-        "rollout",
-        "rollout_share",
-        "learning_rate",
-        "warmup",
-        "unmodelled",
-        "steps",
-    )
-    return {**{name: getattr(settings, name) for name in kept}, "robots": list(settings.robots)}
-
-
-def _write_metrics(path: Path, curve: list[dict[str, Any]]) -> None:
-    from retorque.files import write_whole
-
-    write_whole(path, "".join(json.dumps(point) + "\n" for point in curve))
-
-
-def _bar() -> Progress:
+def _bar(shown: bool) -> Progress:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -317,16 +219,4 @@ def _bar() -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True))
-
-
-def _validate(settings: TrainSettings) -> None:
-    if not settings.robots:
-        raise RetorqueError("training needs at least one robot; name some with --robots")
-    if settings.steps < 0 or not (settings.steps or 0.0 < settings.hours <= 10000.0):
-        raise RetorqueError("--hours must be more than 0, or --steps at least 1")
-    for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "samples", "threads"):
-        if getattr(settings, name) < 1:
-            raise RetorqueError(f"--{name.replace('_', '-')} must be at least 1")
-    if settings.workers < 0 or settings.latent < 0 or settings.rollout < 0:
-        raise RetorqueError("--workers, --latent and --rollout must be at least 0")
+    return Progress(*columns, console=Console(stderr=True), disable=not shown)

@@ -1,9 +1,11 @@
-"""Writing files whole or not at all."""
+"""Result files: written whole or not at all, and the versions that made them."""
 
 from __future__ import annotations
 
 import os
+import platform
 import tempfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
@@ -24,3 +26,14 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
         os.unlink(name)
         raise
     return target
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    found = {"python": platform.python_version()}
+    for name in ("retorque", "numpy", "mujoco", "pin"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found

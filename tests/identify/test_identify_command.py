@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from retorque.errors import RetorqueError
+from retorque.identify.black_box import BlackBox
 from retorque.identify.commands import (
     IdentifySettings,
     PayloadSettings,
@@ -22,6 +23,7 @@ from retorque.identify.commands import (
 from retorque.identify.estimator import fit
 from retorque.identify.export import export
 from retorque.identify.friction import preset
+from retorque.identify.summary import PHYSICAL
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
@@ -88,6 +90,46 @@ def test_impossible_links_are_not_exported_and_nothing_is_written(logs: tuple[Pa
     with pytest.raises(RetorqueError, match="--method sdp"):
         identify(settings)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_black_box_says_what_it_does_not_have(
+    logs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    settings = IdentifySettings(
+        logs=(logs[0],),
+        robot="z1",
+        rows="0:900",
+        validate=(logs[1],),
+        method="delan",
+        json=tmp_path / "result.json",
+        report=tmp_path / "report",
+    )
+    assert identify(settings) == 0
+    assert "no physical parameters" in " ".join(capsys.readouterr().out.split())
+    content = json.loads((tmp_path / "result.json").read_text())
+    assert content["method"] == "delan" and "no pseudo-inertia eigenvalues" in content["note"]
+    assert all(content[key] is None for key in PHYSICAL) and "parameters" in PHYSICAL
+    for part in ("train", "validation"):
+        assert len(content[part]["rmse"]) == 6 and np.all(np.isfinite(content[part]["relative_error"]))
+    assert np.mean(content["train"]["relative_error"]) < 0.9  # it learnt something
+    assert content["details"]["training"]["seed"] == 0 and content["versions"]["retorque"]
+    page = (tmp_path / "report" / "identification.html").read_text()
+    assert page.count("data:image/png;base64,") == 3 and "no physical parameters" in page
+    assert "every link could exist" not in page and "What to record next" in page
+
+
+def test_a_black_box_is_not_exported(logs: tuple[Path, Path], simulate: Simulate, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    settings = IdentifySettings(logs=(logs[0],), robot="z1", method="delan", export=tmp_path / "export")
+    with pytest.raises(RetorqueError, match="no masses or inertias"):
+        identify(settings)
+    truth = simulate("z1", seconds=1.0)
+    model = BlackBox(robot=truth.robot, method="delan", samples=100, predictor=lambda motion: motion.torque)
+    with pytest.raises(RetorqueError, match="no masses or inertias"):
+        export(model, tmp_path / "export")
+    assert not list(tmp_path.iterdir())
+    assert np.all(model.score(truth.motion).rmse == 0.0)
 
 
 def test_payload_command(simulate: Simulate, logs: tuple[Path, Path], tmp_path: Path) -> None:

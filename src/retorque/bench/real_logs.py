@@ -18,6 +18,7 @@ from retorque.identify.friction import preset
 from retorque.identify.log import Log
 from retorque.identify.motion import Motion
 from retorque.identify.signal import Filter
+from retorque.identify.torque_model import TorqueModel
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 
@@ -135,8 +136,9 @@ def _seconds(robot: Robot) -> float | None:
     return 1.35 if robot.name == "ur10e" else None
 
 
-def _extra(estimate: Estimate, rmse: float) -> dict[str, float]:
-    return {"rmse": rmse, "eigenvalue": float(np.min(estimate.margins))}
+def _extra(model: TorqueModel, rmse: float) -> dict[str, float]:
+    margin = {"eigenvalue": float(np.min(model.margins))} if isinstance(model, Estimate) else {}
+    return {"rmse": rmse, **margin}
 
 
 def _settings(settings: Settings, used: list[str]) -> dict[str, object]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 from rich.table import Table
 from scipy import stats
 
-from retorque.files import write_whole
+from retorque.files import versions, write_whole
 
 Array = np.ndarray
 
@@ -92,17 +90,6 @@ class Report:
                 str(row.trials),
             )
         return table
-
-
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    found = {"python": platform.python_version()}
-    for name in ("retorque", "numpy", "mujoco", "pin"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
 
 
 def _short(value: Any) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from retorque.identify.estimate import Estimate
 from retorque.identify.motion import Motion
+from retorque.identify.torque_model import TorqueModel
 from retorque.robots.robot import Robot
 
 Array = np.ndarray
@@ -56,17 +57,31 @@ def sharpness(estimate: Estimate) -> Array:
     return prior / np.maximum(estimate.base_deviation, 1e-300)
 
 
-def advice(estimate: Estimate, seen: Coverage) -> list[str]:
+def advice(model: TorqueModel, seen: Coverage) -> list[str]:
     """Sentences: what to record next."""
-    robot, out = estimate.robot, []
+    out = _unused(model.robot, seen)
+    if isinstance(model, Estimate):
+        out = [*_weak(model), *out, *_unmodelled(model)]
+    return out or ["nothing stands out: a second motion as validation would show how far this model carries."]
+
+
+def _weak(estimate: Estimate) -> list[str]:
+    """What the log told no better than the card."""
     known = sharpness(estimate)
     inertial = np.array([name[0] in "mI" for name in estimate.base.names])
     weak = int(np.sum(inertial & (known < 1.0)))
-    if weak:
-        out.append(
-            f"{weak} of {int(np.sum(inertial))} inertial combinations are known no better than from the card: run "
-            f"'retorque excite --robot {robot.name}' and record the motion it designs, faster or longer than this one."
-        )
+    if not weak:
+        return []
+    return [
+        f"{weak} of {int(np.sum(inertial))} inertial combinations are known no better than from the card: "
+        f"run 'retorque excite --robot {estimate.robot.name}' and record the motion it designs, faster or longer than "
+        "this one."
+    ]
+
+
+def _unused(robot: Robot, seen: Coverage) -> list[str]:
+    """What the joints could have done and did not."""
+    out = []
     for j, name in enumerate(robot.joint_names):
         if seen.reversals[j] < 4:
             out.append(
@@ -78,7 +93,13 @@ def advice(estimate: Estimate, seen: Coverage) -> list[str]:
             out.append(
                 f"{name} stayed below 10 % of its speed limit: faster motion would show its inertia and viscosity."
             )
-    slow = [name for name, tau in zip(robot.joint_names, estimate.correlation, strict=True) if tau > 60.0]
+    return out
+
+
+def _unmodelled(estimate: Estimate) -> list[str]:
+    """What the residuals and the links say about the model itself."""
+    out = []
+    slow = [name for name, tau in zip(estimate.robot.joint_names, estimate.correlation, strict=True) if tau > 60.0]
     if slow:
         out.append(
             f"the residuals of {', '.join(slow)} change slowly, so something is not modelled (temperature, a spring, "
@@ -86,4 +107,4 @@ def advice(estimate: Estimate, seen: Coverage) -> list[str]:
         )
     if not estimate.physical:
         out.append("this estimate cannot exist as a body: use --method sdp before simulating with it.")
-    return out or ["nothing stands out: a second motion as validation would show how far this model carries."]
+    return out

@@ -12,20 +12,22 @@ from typing import Any
 import numpy as np
 import tyro
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
 from retorque.identify.choose import choose_friction
 from retorque.identify.columns import read_map
-from retorque.identify.estimate import Score
-from retorque.identify.estimator import estimator
-from retorque.identify.export import check_exportable, export
+from retorque.identify.estimate import Estimate
+from retorque.identify.estimator import BLACK_BOXES, Estimator, estimator
+from retorque.identify.export import check_exportable, export, no_links
 from retorque.identify.friction import Friction, preset
 from retorque.identify.log import Log
 from retorque.identify.motion import Motion
 from retorque.identify.payload import estimate_payload
 from retorque.identify.signal import Filter
 from retorque.identify.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
+from retorque.identify.torque_model import TorqueModel
 from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
 
@@ -72,7 +74,7 @@ class IdentifySettings(LogOptions):
     """Rows of each validation log to use."""
     method: str = "sdp"
     """ols, wls: (weighted) least squares on base parameters; sdp: physically consistent; diffbary, diffnea: the same by
-    gradient descent."""
+    gradient descent; delan: a network bound by the Euler-Lagrange equation, a black box without parameters."""
     report: Path | None = None
     """Write one self-contained HTML page into this folder."""
     export: Path | None = None
@@ -107,21 +109,24 @@ def identify(settings: IdentifySettings) -> int:
     for folder in (settings.report, settings.export):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise RetorqueError(f"'{folder}' is a file; name a folder")
+    if settings.export and settings.method in BLACK_BOXES:
+        raise no_links(settings.method)  # before the long work
     train_log = open_log(settings, robot, settings.logs, settings.rows)
     data = train_log.load()
     if train_log.by_order:
         kind = "torques" if train_log.drive_gains is None else "currents"
         console.print(f"no header: columns taken as time, positions, velocities, {kind}", style="dim")
-    friction, compared = choose(settings.friction, data, robot)
-    estimate = method.fit(data, robot, friction)
-    train = estimate.score(data)
-    dropped = {"train": train_log.dropped}  # complete once the whole log has been read
+    validate_log: Log | None = None
     held: Motion | Log | None = None
-    validation: Score | None = None
     if settings.validate:
         validate_log = open_log(settings, robot, settings.validate, settings.validate_rows)
         held = validate_log.load()
-        validation = estimate.score(held)
+    friction, compared = choose("none" if settings.method in BLACK_BOXES else settings.friction, data, robot)
+    estimate = fit_with_progress(settings.method, method, data, robot, friction)
+    train = estimate.score(data)
+    validation = None if held is None else estimate.score(held)
+    dropped = {"train": train_log.dropped}  # complete once the whole log has been read
+    if validate_log is not None:
         dropped["validation"] = validate_log.dropped
     if settings.export:
         check_exportable(estimate)  # before anything is written
@@ -131,13 +136,10 @@ def identify(settings: IdentifySettings) -> int:
     for name, record in dropped.items():
         console.print(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
     console.print(joint_table(estimate, train, validation))
-    console.print(motor_table(estimate))
-    console.print(link_table(estimate))
-    if settings.base or settings.method in ("ols", "wls"):
-        console.print(base_table(estimate))
-    for sentence in estimate.unidentifiable:
-        console.print(sentence, style="dim", markup=False)
-    console.print("physically consistent" if estimate.physical else "[red]not physically consistent[/red]")
+    if isinstance(estimate, Estimate):
+        print_parameters(estimate, settings.base or settings.method in ("ols", "wls"))
+    else:
+        console.print(estimate.note, markup=False)
     if settings.json:
         write_json(settings.json, content)
     if settings.export:
@@ -148,6 +150,36 @@ def identify(settings: IdentifySettings) -> int:
 
         console.print(f"report: {write_report(estimate, data, held, content, settings.report)}")
     return 0
+
+
+def fit_with_progress(
+    name: str, method: Estimator, data: Motion | Log, robot: Robot, friction: Friction
+) -> TorqueModel:
+    """Fit, with a bar on standard error where the method trains for long."""
+    if name not in BLACK_BOXES:
+        return method.fit(data, robot, friction)
+    from retorque.identify.delan_estimator import DeepLagrangian
+
+    assert isinstance(method, DeepLagrangian)  # the only black box
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("training", total=method.settings.epochs)
+
+        def tell(epoch: int, loss: float) -> None:
+            bar.update(task, completed=epoch, description=f"training, epoch {epoch}, loss {loss:.3g}")
+
+        return dataclasses.replace(method, progress=tell).fit(data, robot, friction)
+
+
+def print_parameters(estimate: Estimate, base: bool) -> None:
+    """Friction, links and what could not be told."""
+    console.print(motor_table(estimate))
+    console.print(link_table(estimate))
+    if base:
+        console.print(base_table(estimate))
+    for sentence in estimate.unidentifiable:
+        console.print(sentence, style="dim", markup=False)
+    console.print("physically consistent" if estimate.physical else "[red]not physically consistent[/red]")
 
 
 def payload(settings: PayloadSettings) -> int:

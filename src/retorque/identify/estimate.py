@@ -1,18 +1,17 @@
-"""What every estimator returns: parameters with errors, a torque model, and how physical each link is."""
+"""What every physical estimator returns: parameters with errors, a torque model, and how physical each link is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from retorque.identify.base import BaseParameters, base_parameters
 from retorque.identify.friction import Friction
 from retorque.identify.layout import Layout
-from retorque.identify.motion import Motion, MotionSource
+from retorque.identify.motion import Motion
+from retorque.identify.torque_model import TorqueModel
 from retorque.physics.inertia import from_vector, pseudo_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
@@ -21,12 +20,9 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class Estimate(TorqueModel):
     """An identified robot."""
 
-    robot: Robot
-    """The robot as its card describes it, before identification."""
-    method: str
     friction: Friction
     parameters: Array
     """(size,) in the order of `layout.names`: inertial, armature, friction."""
@@ -38,12 +34,8 @@ class Estimate:
     """(n,) standard deviation of the torque residual [N·m]."""
     correlation: Array
     """(n,) samples that share one independent piece of noise: the errors are wider by its square root."""
-    samples: int
-    """Samples that were learnt from."""
     prior_deviation: Array
     """(size,) standard deviation of each parameter before any data."""
-    details: dict[str, Any] = field(default_factory=dict)
-    """Further figures of the method (solver status, seconds, condition number)."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -106,6 +98,10 @@ class Estimate:
             return self.body.inverse_dynamics(q, qd, qdd) + self.friction.torque(qd, self.coefficients, slip)
         return self.layout.torque(RigidBody(self.robot), self.parameters, q, qd, qdd, slip)
 
+    def torque(self, motion: Motion) -> Array:
+        """Predicted torque of a motion, (samples, n) [N·m]."""
+        return self.predict(motion.q, motion.qd, motion.qdd, motion.slip)
+
     @cached_property
     def unidentifiable(self) -> tuple[str, ...]:
         """In words, what the log could not tell."""
@@ -141,39 +137,3 @@ class Estimate:
             )
             index += 1
         return self.robot.with_links(tuple(links))
-
-    def score(self, data: MotionSource) -> Score:
-        """How well the model predicts the torques of a motion."""
-        return score(self.residual, data)
-
-    def residual(self, motion: Motion) -> Array:
-        """(samples, n) measured minus predicted torque [N·m]."""
-        return motion.torque - self.predict(motion.q, motion.qd, motion.qdd, motion.slip)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """Torque prediction errors over a motion, for each joint."""
-
-    rmse: Array
-    """(n,) [N·m]"""
-    relative: Array
-    """(n,) norm of the residual over norm of the torque."""
-    samples: int
-
-
-def score(residual: Callable[[Motion], Array], data: MotionSource) -> Score:
-    """The errors of any `residual(motion) -> (samples, n)` over a motion, read in pieces."""
-    squared: Array | float = 0.0
-    torque: Array | float = 0.0
-    samples = 0
-    for piece in data.chunks():
-        squared = squared + np.sum(np.square(residual(piece)), axis=0)
-        torque = torque + np.sum(np.square(piece.torque), axis=0)
-        samples += len(piece)
-    total = np.maximum(np.asarray(torque), 1e-300)
-    return Score(
-        rmse=np.sqrt(np.asarray(squared) / max(samples, 1)),
-        relative=np.sqrt(np.asarray(squared) / total),
-        samples=samples,
-    )

@@ -1,14 +1,15 @@
-"""The one interface of all identification methods: fit(data, robot, friction) -> Estimate."""
+"""The one interface of all identification methods: fit(data, robot, friction) -> a model of the torques."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Protocol
+from typing import Literal, Protocol, overload
 
 from retorque.errors import RetorqueError, unknown
 from retorque.identify.estimate import Estimate
 from retorque.identify.friction import Friction
 from retorque.identify.motion import MotionSource
+from retorque.identify.torque_model import TorqueModel
 from retorque.robots.robot import Robot
 
 METHODS: dict[str, str] = {
@@ -17,15 +18,21 @@ METHODS: dict[str, str] = {
     "sdp": "retorque.identify.sdp:SemidefiniteProgram",
     "diffbary": "retorque.identify.differentiable:DiffBary",
     "diffnea": "retorque.identify.differentiable:DiffNEA",
+    "delan": "retorque.identify.delan_estimator:DeepLagrangian",
 }
 """Where each method's class is; imported when it is asked for, so that optional packages stay optional."""
+
+Physical = Literal["ols", "wls", "sdp", "diffbary", "diffnea"]
+"""The methods that give an `Estimate`."""
+BLACK_BOXES = ("delan",)
+"""The methods that give a `BlackBox`: without parameters, and without friction."""
 
 
 class Estimator(Protocol):
     """A way to turn a motion into a model."""
 
-    def fit(self, data: MotionSource, robot: Robot, friction: Friction) -> Estimate:
-        """Learn the robot's parameters from a motion."""
+    def fit(self, data: MotionSource, robot: Robot, friction: Friction) -> TorqueModel:
+        """Learn a robot's torques from a motion."""
         ...
 
 
@@ -42,6 +49,10 @@ def estimator(method: str) -> Estimator:
     return found()
 
 
-def fit(data: MotionSource, robot: Robot, friction: Friction | None = None, method: str = "sdp") -> Estimate:
-    """Learn a robot's parameters from a motion by the named method."""
+@overload
+def fit(data: MotionSource, robot: Robot, friction: Friction | None = None, method: Physical = "sdp") -> Estimate: ...
+@overload
+def fit(data: MotionSource, robot: Robot, friction: Friction | None = None, method: str = "sdp") -> TorqueModel: ...
+def fit(data: MotionSource, robot: Robot, friction: Friction | None = None, method: str = "sdp") -> TorqueModel:
+    """Learn a robot's torques from a motion by the named method."""
     return estimator(method).fit(data, robot, friction or Friction())

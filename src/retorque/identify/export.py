@@ -11,12 +11,13 @@ import numpy as np
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
 from retorque.identify.estimate import Estimate
+from retorque.identify.torque_model import TorqueModel
 from retorque.robots.card import card_text
 from retorque.robots.mjcf_writer import write_mjcf
 from retorque.robots.urdf_writer import write_urdf
 
 
-def export(estimate: Estimate, folder: str | Path, name: str = "") -> dict[str, Path]:
+def export(estimate: TorqueModel, folder: str | Path, name: str = "") -> dict[str, Path]:
     """Write card, URDF, MJCF and friction into a folder; each reloads to the same rigid-body torques.
 
     Args:
@@ -24,7 +25,7 @@ def export(estimate: Estimate, folder: str | Path, name: str = "") -> dict[str, 
         folder: where to.
         name: the new robot's name; default: the old one's with "_identified".
     """
-    check_exportable(estimate)
+    estimate = check_exportable(estimate)
     robot = estimate.identified()
     source = f"identified by {estimate.method} from {estimate.samples} samples; before: {robot.source}"
     robot = replace(robot, name=name or f"{robot.name}_identified", source=source)
@@ -37,14 +38,25 @@ def export(estimate: Estimate, folder: str | Path, name: str = "") -> dict[str, 
     }
 
 
-def check_exportable(estimate: Estimate) -> None:
-    """Refuse an estimate whose links no engine would load."""
+def check_exportable(estimate: TorqueModel) -> Estimate:
+    """The same estimate; refused where it has no links, or links that no engine would load."""
+    if not isinstance(estimate, Estimate):
+        raise no_links(estimate.method)
     if not np.all(estimate.margins > 0.0):
         bad = [link.name for link, m in zip(estimate.robot.moving_links, estimate.margins, strict=True) if m <= 0.0]
         raise RetorqueError(
             f"links {', '.join(bad)} of this {estimate.method} estimate cannot exist, so no engine would load them; "
             "identify with --method sdp"
         )
+    return estimate
+
+
+def no_links(method: str) -> RetorqueError:
+    """Why a black box cannot be exported."""
+    return RetorqueError(
+        f"a '{method}' model has no masses or inertias to write into a card, URDF or MJCF; leave --export out, or "
+        "identify with --method sdp"
+    )
 
 
 def _friction(estimate: Estimate) -> str:

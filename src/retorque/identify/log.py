@@ -23,6 +23,8 @@ Array = np.ndarray
 
 IN_MEMORY = 400_000
 """A log with fewer samples than this is kept once it has been read."""
+FEWEST = 10
+"""Samples without which there is no motion to speak of."""
 
 
 @dataclass
@@ -55,8 +57,18 @@ class Log:
         self.drive_gains = gains
 
     def chunks(self) -> Iterator[Motion]:
-        """Pieces of motion, thinned by the filter's stride."""
-        self._reading = record = Dropped()
+        """Pieces of motion, thinned by the filter's stride; a log that was mostly left out is refused at its end."""
+        self._reading, kept = Dropped(), 0
+        for piece in self._pieces():
+            kept += len(piece)
+            yield piece
+        self.dropped = self._reading
+        if kept >= FEWEST and self.dropped.total > 0.5 * self.dropped.rows:
+            raise RetorqueError(
+                f"{self.dropped.words()}; more than half of a log is never an accident: check columns, units and robot"
+            )
+
+    def _pieces(self) -> Iterator[Motion]:
         for path in self.paths:
             window = Window(self.robot.n, self.filter)
             for begins, time, values in _stretches(self._believed(path)):
@@ -65,7 +77,6 @@ class Log:
                     window = Window(self.robot.n, self.filter)
                 yield from window.push(time, values)
             yield from self._finish(window)
-        self.dropped = record
 
     def _finish(self, window: Window) -> Iterator[Motion]:
         if window.rows >= SHORTEST:
@@ -82,12 +93,8 @@ class Log:
             count += len(piece)
             if count > IN_MEMORY:
                 return self
-        if count < 10:
+        if count < FEWEST:
             raise RetorqueError(f"no usable motion in {', '.join(map(str, self.paths))}: {self.dropped.words()}")
-        if self.dropped.total > 0.5 * self.dropped.rows:
-            raise RetorqueError(
-                f"{self.dropped.words()}; more than half of a log is never an accident: check columns, units and robot"
-            )
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:

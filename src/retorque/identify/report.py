@@ -17,6 +17,7 @@ from retorque.identify.advice import Coverage, advice, coverage, sharpness
 from retorque.identify.estimate import Estimate
 from retorque.identify.layout import INERTIAL_NAMES
 from retorque.identify.motion import Motion, MotionSource, join
+from retorque.identify.torque_model import TorqueModel
 
 Array = np.ndarray
 
@@ -35,12 +36,12 @@ details { margin: 0.6rem 0; } .wide { overflow-x: auto; }
 
 
 def write_report(
-    estimate: Estimate, data: MotionSource, held: MotionSource | None, content: dict[str, Any], folder: str | Path
+    estimate: TorqueModel, data: MotionSource, held: MotionSource | None, content: dict[str, Any], folder: str | Path
 ) -> Path:
     """Write `identification.html` into a folder.
 
     Args:
-        estimate: what was identified.
+        estimate: what was identified; a black box has no parameters to show, and the page says so.
         data: the motion it was learnt from.
         held: the validation motion, where there is one.
         content: the result file's content.
@@ -84,13 +85,14 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return f"<div class='wide'><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
-def _head(estimate: Estimate, content: dict[str, Any]) -> str:
+def _head(estimate: TorqueModel, content: dict[str, Any]) -> str:
     robot = estimate.robot
-    verdict = (
-        "<span class='good'>physically consistent: every link could exist</span>"
-        if estimate.physical
-        else "<span class='bad'>not physically consistent: some links could not exist</span>"
-    )
+    if not isinstance(estimate, Estimate):
+        verdict = "<span class='dim'>a black box: whether it is physically consistent cannot be said</span>"
+    elif estimate.physical:
+        verdict = "<span class='good'>physically consistent: every link could exist</span>"
+    else:
+        verdict = "<span class='bad'>not physically consistent: some links could not exist</span>"
     lines = [f"<h1>{html.escape(robot.title or robot.name)}</h1>"]
     lines.append(f"<p>{estimate.samples} samples, method {html.escape(estimate.method)}, {verdict}.</p>")
     for name, record in content["dropped"].items():
@@ -99,12 +101,12 @@ def _head(estimate: Estimate, content: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _advice(estimate: Estimate, seen: Coverage) -> str:
+def _advice(estimate: TorqueModel, seen: Coverage) -> str:
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in advice(estimate, seen))
     return f"<h2>What to record next</h2><ul>{items}</ul>"
 
 
-def _errors(estimate: Estimate, content: dict[str, Any]) -> str:
+def _errors(estimate: TorqueModel, content: dict[str, Any]) -> str:
     held = content["validation"]
     head = ["joint", "train RMSE [N·m]", "relative"]
     head += ["validation RMSE [N·m]", "relative"] if held else []
@@ -116,8 +118,8 @@ def _errors(estimate: Estimate, content: dict[str, Any]) -> str:
     return "<h2>Torque prediction</h2>" + _table(head, rows)
 
 
-def _torques(estimate: Estimate, motion: Motion) -> Figure:
-    predicted = motion.torque - estimate.residual(motion)
+def _torques(estimate: TorqueModel, motion: Motion) -> Figure:
+    predicted = estimate.torque(motion)
     n = estimate.robot.n
     figure = Figure(figsize=(11, 1.7 * n), layout="constrained")
     axes = np.atleast_1d(figure.subplots(n, 1, sharex=True))
@@ -133,7 +135,7 @@ def _torques(estimate: Estimate, motion: Motion) -> Figure:
     return figure
 
 
-def _spectra(estimate: Estimate, train: Motion, held: Motion | None) -> Figure:
+def _spectra(estimate: TorqueModel, train: Motion, held: Motion | None) -> Figure:
     n = estimate.robot.n
     columns = min(n, 4)
     lines = -(-n // columns)
@@ -162,7 +164,7 @@ def _spectra(estimate: Estimate, train: Motion, held: Motion | None) -> Figure:
     return figure
 
 
-def _excitation(estimate: Estimate, seen: Coverage) -> str:
+def _excitation(estimate: TorqueModel, seen: Coverage) -> str:
     rows = [
         [
             name,
@@ -176,6 +178,11 @@ def _excitation(estimate: Estimate, seen: Coverage) -> str:
         for j, name in enumerate(estimate.robot.joint_names)
     ]
     head = ["joint", "range [rad]", "of its limits", "speed [rad/s]", "acceleration [rad/s²]", "reversals", "standing"]
+    moved = "<h2>Excitation</h2>" + _table(head, rows)
+    return moved + _revealed(estimate) if isinstance(estimate, Estimate) else moved
+
+
+def _revealed(estimate: Estimate) -> str:
     known = sharpness(estimate)
     order = np.argsort(known)
     order = order[[estimate.base.names[k].startswith(("m", "I", "armature")) for k in order]]
@@ -191,10 +198,12 @@ def _excitation(estimate: Estimate, seen: Coverage) -> str:
     axis.set_xlabel("times better known than from the card (red: not improved)")
     axis.set_ylim(-1, len(order))
     words = "".join(f"<p class='dim'>{html.escape(text)}</p>" for text in estimate.unidentifiable)
-    return "<h2>Excitation</h2>" + _table(head, rows) + _section("What the motion revealed", figure) + words
+    return _section("What the motion revealed", figure) + words
 
 
-def _parameters(estimate: Estimate, content: dict[str, Any]) -> str:
+def _parameters(estimate: TorqueModel, content: dict[str, Any]) -> str:
+    if not isinstance(estimate, Estimate):
+        return f"<h2>Parameters</h2><p>{html.escape(estimate.note)}.</p>"
     links = []
     for k, link in enumerate(estimate.robot.moving_links):
         rows = [_interval(content["parameters"][10 * k + i], name) for i, name in enumerate(INERTIAL_NAMES)]

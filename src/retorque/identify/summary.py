@@ -8,18 +8,44 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from retorque.files import versions
 from retorque.identify.clean import Dropped
-from retorque.identify.estimate import Estimate, Score
+from retorque.identify.estimate import Estimate
+from retorque.identify.torque_model import Score, TorqueModel
+
+PHYSICAL = (
+    *("friction", "parameters", "base_parameters", "pseudo_inertia_min_eigenvalue", "physically_consistent"),
+    *("residual_std", "residual_correlation_samples", "unidentifiable"),
+)
+"""What only a model with physical parameters has; null in the result of any other."""
 
 
 def as_json(
-    estimate: Estimate,
+    model: TorqueModel,
     train: Score,
     validation: Score | None,
     dropped: dict[str, Dropped],
     settings: dict[str, Any],
 ) -> dict[str, Any]:
-    """Everything a result file holds; infinite errors become null."""
+    """Everything a result file holds; infinite errors, and what a black box does not have, are null."""
+    return {
+        "robot": model.robot.name,
+        "method": model.method,
+        "joints": list(model.robot.joint_names),
+        "samples": model.samples,
+        **(_physical_json(model) if isinstance(model, Estimate) else dict.fromkeys(PHYSICAL)),
+        "note": model.note or None,
+        "train": score_json(train),
+        "validation": None if validation is None else score_json(validation),
+        "dropped": {name: dropped_json(record) for name, record in dropped.items()},
+        "details": dict(model.details),
+        "settings": settings,
+        "versions": versions(),
+    }
+
+
+def _physical_json(estimate: Estimate) -> dict[str, Any]:
+    """The content under the names of PHYSICAL."""
     card, errors, before = estimate.layout.card, estimate.standard_errors, estimate.prior_deviation
     parameters = [
         {
@@ -40,23 +66,14 @@ def as_json(
     ]
     links = [link.name for link in estimate.robot.moving_links]
     return {
-        "robot": estimate.robot.name,
-        "method": estimate.method,
-        "joints": list(estimate.robot.joint_names),
-        "samples": estimate.samples,
         "friction": {**asdict(estimate.friction), "terms": list(estimate.friction.names)},
         "parameters": parameters,
         "base_parameters": base,
-        "train": score_json(train),
-        "validation": None if validation is None else score_json(validation),
         "pseudo_inertia_min_eigenvalue": dict(zip(links, map(float, estimate.margins), strict=True)),
         "physically_consistent": estimate.physical,
         "residual_std": estimate.noise.tolist(),
         "residual_correlation_samples": estimate.correlation.tolist(),
         "unidentifiable": list(estimate.unidentifiable),
-        "dropped": {name: dropped_json(record) for name, record in dropped.items()},
-        "details": {key: value for key, value in estimate.details.items()},
-        "settings": settings,
     }
 
 
@@ -80,7 +97,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def joint_table(estimate: Estimate, train: Score, validation: Score | None) -> Table:
+def joint_table(estimate: TorqueModel, train: Score, validation: Score | None) -> Table:
     """One row a joint: RMSE and relative error on training and validation motion."""
     table = Table(
         title=f"{estimate.robot.name}: torque prediction ({estimate.method}), RMSE \\[N·m] and relative error"

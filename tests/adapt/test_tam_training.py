@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retorque.adapt.tam.data import RolloutSettings
+from retorque.adapt.tam.labels import forward_drive, inverse_drive
+from retorque.adapt.tam.shards import Recipe, make_shard
 from retorque.adapt.tam.weights import load_weights
 from retorque.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
-from retorque.adapt.tam.checkpoint import load_checkpoint  # noqa: E402 (after the check that torch is there)
+from retorque.adapt.tam import loss  # noqa: E402 (after the check that torch is there)
+from retorque.adapt.tam.checkpoint import load_checkpoint  # noqa: E402
 from retorque.adapt.tam.network import Tam  # noqa: E402
 from retorque.adapt.tam.objective import objective  # noqa: E402
 from retorque.adapt.tam.pool import Pool  # noqa: E402
@@ -148,3 +152,66 @@ def test_the_paper_preset_has_the_papers_size():
     network = Tam(preset("paper"))
     assert 4.3e6 < sum(p.numel() for p in network.encoder.parameters()) < 4.6e6
     assert 6.0e4 < sum(p.numel() for p in network.adaptor.parameters()) < 6.6e4
+
+
+def a_batch(shards: Path) -> dict[str, torch.Tensor]:
+    """A batch in double precision, without torque limits, so that what is exact on paper is exact here."""
+    recipe = Recipe(robots=("panda", "piper"), preset=preset("tiny"), rollouts=RolloutSettings(rollouts=16), seed=1000)
+    pool = Pool(recipe.preset, 7, 2)
+    for index in range(2):
+        pool.add(make_shard(shards, index, recipe))
+    batch = pool.draw(8, 2, np.random.default_rng(3))
+    batch = {name: value.double() if value.is_floating_point() else value for name, value in batch.items()}
+    return {**batch, "limit": torch.full_like(batch["limit"], 1e6)}
+
+
+def test_the_rollout_follows_the_ideal_robot_under_the_teachers_commands(shards, monkeypatch):
+    batch = a_batch(shards)
+    nominal = loss.nominal_torques(batch, 2, torch.Generator().manual_seed(0))
+    network = Tam(preset("tiny")).double()
+    z = network.latents(batch)
+    errors = loss.correction_errors
+    monkeypatch.setattr(loss, "correction_errors", lambda *inputs: (0.0, errors(*inputs)[1]))
+    later, counted = loss.rolled(network, batch, z, nominal)
+    pushed = nominal[:, :, :, 0] + batch["external"] - batch["ideal_bias"]
+    ideal = torch.matmul(batch["ideal_inverse"], pushed[..., None])[..., 0]
+    before, after = batch["window"], later["window"]
+    speed = after[:, :, :, 1, :, 0]
+    found = (speed - before[:, :, :, 1, :, 0]) / loss.TICK
+    assert batch["external"].abs().max() > 1.0 and ideal.abs().max() > 1.0
+    torch.testing.assert_close(found, ideal.clip(-200.0, 200.0), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(after[:, :, :, 0, :, 0], before[:, :, :, 0, :, 0] + loss.TICK * speed)
+    assert torch.equal(after[..., 1:], before[..., :-1])
+    present = batch["present"][:, None, None]
+    assert torch.equal(counted[:, :, :, 1], present & (speed.abs() > loss.AT_REST))
+
+
+def test_the_rollout_loss_is_the_mean_over_the_ticks_under_its_own_commands(shards):
+    batch = a_batch(shards)
+    network = Tam(preset("tiny")).double()
+    z = network.latents(batch)
+
+    def loss_of_ticks(ticks: int) -> torch.Tensor:
+        return loss.correction_loss(network, batch, 1, torch.Generator().manual_seed(0), z, ticks)["loss"]
+
+    nominal = loss.nominal_torques(batch, 1, torch.Generator().manual_seed(0))
+    now, expected = batch, loss_of_ticks(0)
+    for _ in range(2):
+        now, counted = loss.rolled(network, now, z, nominal)
+        error, wanted = loss.correction_errors(network, now, z, nominal)
+        assert torch.isfinite(error).all() and torch.isfinite(wanted).all()
+        expected = expected + 0.5 * loss._losses(network, now, z, nominal, counted)["loss"]
+    torch.testing.assert_close(loss_of_ticks(2), expected)
+    assert loss_of_ticks(2) > 1.1 * loss_of_ticks(0)
+    loss_of_ticks(2).backward()
+    assert all(torch.isfinite(p.grad).all() for p in network.adaptor.parameters() if p.grad is not None)
+
+
+def test_the_drive_undoes_its_inverse():
+    rng = np.random.default_rng(0)
+    dead_zone, scale = torch.tensor(rng.uniform(0.0, 2.0, (50, 7, 2))), torch.tensor(rng.uniform(0.7, 1.3, (50, 7, 2)))
+    torque = torch.tensor(rng.normal(0.0, 2.0, (50, 7)))
+    torque[0] = 0.0
+    command = inverse_drive(torch, torque, dead_zone, scale)
+    assert (command - torque).abs().max() > 1.0
+    torch.testing.assert_close(forward_drive(command, dead_zone, scale), torque, rtol=1e-12, atol=1e-12)

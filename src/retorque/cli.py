@@ -38,6 +38,8 @@ class Command:
     """Takes the settings; returns a report or a table to print, an exit code, or nothing."""
     bare: dict[str, str] = dataclasses.field(default_factory=dict)
     """What an option means that is given without its value."""
+    more: tuple[str, ...] = ()
+    """Further examples, for the command's own help."""
 
     @property
     def here(self) -> bool:
@@ -136,6 +138,11 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
             module="adapt.tam.commands",
             settings="TrainSettings",
             function="train",
+            more=(
+                "retorque train tam --robots z1 --finetune tam/weights.safetensors --hours 0.2 --out tam-z1",
+                "retorque train tam --cluster auto --workers 16 --out tam",
+                "torchrun --standalone --nproc-per-node 2 -m retorque train tam --out tam",
+            ),
         ),
     },
 }
@@ -267,7 +274,13 @@ def _parse(name: str, command: Command, settings: type, arguments: list[str]) ->
             return tyro.cli(
                 settings,
                 prog=name,
-                description=f"{command.summary[0].upper()}{command.summary[1:]}.\n\nexample: {command.example}",
+                description="\n\n".join(
+                    (
+                        f"{command.summary[0].upper()}{command.summary[1:]}.",
+                        f"example: {command.example}",
+                        *(f"example: {example}" for example in command.more),
+                    )
+                ),
                 args=_with_values(arguments, command.bare),
                 config=(tyro.conf.FlagCreatePairsOff,),
             )

@@ -54,10 +54,9 @@ class TrainSettings:
     variant: str = "tam"
     """What to train: tam, or the baselines tam-no-residual, short-window, physpred and privileged."""
     workers: int = 1
-    """Processes that make rollouts beside the training; 0: made in between steps."""
+    """Processes that make rollouts beside the training; 0: they are made in between steps."""
     cluster: str = ""
-    """Make rollouts as Ray tasks instead, at most `--workers` at a time, on a cluster: auto (the one that runs here),
-    local (started for this run) or HOST:PORT."""
+    """Ray cluster that makes them instead, `--workers` at a time: auto (runs already), local (new) or HOST:PORT."""
     shards: Path | None = None
     """Folder of rollouts (shards) to use and fill; default: one within `--out`."""
     seed: int = 1000

@@ -73,16 +73,23 @@ def test_filtered_motion_is_the_recorded_one(recorded: tuple[Robot, np.ndarray],
     assert plain.slip is not None and np.max(np.abs(plain.slip)) < 1.3
 
 
-@pytest.mark.parametrize("form", ["order", "semicolon", "blank", "gz", "npz", "npz.gz", "parquet", "map", "folder"])
+@pytest.mark.parametrize(
+    "form", ["order", "semicolon", "decimal comma", "blank", "gz", "npz", "npz.gz", "parquet", "map", "folder"]
+)
 def test_every_form_gives_the_same_motion(
     form: str, recorded: tuple[Robot, np.ndarray], plain: Motion, tmp_path: Path
 ) -> None:
     robot, rows = recorded
-    path, columns = tmp_path / f"log.{'csv' if form in ('order', 'semicolon', 'blank', 'map') else form}", None
+    path, columns = (
+        tmp_path / f"log.{'csv' if form in ('order', 'semicolon', 'decimal comma', 'blank', 'map') else form}",
+        None,
+    )
     if form == "order":
         path.write_text(text(rows))
     elif form == "semicolon":
         path.write_text(text(rows, names(6), ";"))
+    elif form == "decimal comma":
+        path.write_text(text(rows, names(6), ";").replace(".", ","))
     elif form == "blank":
         path.write_text("# a comment\n" + text(rows, None, " "))
     elif form == "gz":
@@ -190,6 +197,46 @@ def test_what_is_wrong_is_dropped_and_counted(
         assert np.max(np.abs(motion.q[:, k] - expected)[5:-5]) < 0.02
 
 
+def test_a_compressed_log_that_ends_early_says_so(recorded: tuple[Robot, np.ndarray], tmp_path: Path) -> None:
+    robot, rows = recorded
+    path = tmp_path / "log.csv.gz"
+    whole = gzip.compress(text(rows, names(6)).encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    _, log = load(path, robot)
+    assert 300 < log.dropped.rows < 500 and "ends within its compressed data" in log.dropped.words()
+    path.write_bytes(whole)
+    assert not load(path, robot)[1].dropped.notes
+
+
+def test_missing_velocities_are_said(recorded: tuple[Robot, np.ndarray], tmp_path: Path) -> None:
+    robot, rows = recorded
+    path = tmp_path / "log.csv"
+    path.write_text(text(np.delete(rows, 9, axis=1), [name for name in names(6) if name != "qd3"]))
+    _, log = load(path, robot)
+    assert "positions are differentiated" in log.dropped.words()
+
+
+def test_files_of_a_folder_stay_side_by_side(recorded: tuple[Robot, np.ndarray], plain: Motion, tmp_path: Path) -> None:
+    robot, rows = recorded
+    lines = {
+        "q": text(rows[:, 1:7]).splitlines(),
+        "u": text(rows[:, 13:]).splitlines(),
+        "t": text(rows[:, :1]).splitlines(),
+    }
+    lines["q"][100] = lines["q"][100][:30]  # cut short: the rows after it must not move up
+    del lines["u"][-20:]
+    for name, content in lines.items():
+        (tmp_path / f"{name}.txt").write_text("\n".join(content) + "\n")
+    columns = Columns(files={"time": "t.txt", "position": "q.txt", "torque": "u.txt"})
+    motion, log = load(tmp_path, robot, columns=columns)
+    assert log.dropped.counts == {"rows with fields that are not numbers": 1, "samples that not every file has": 20}
+    assert log.dropped.rows == len(rows)
+    inside = slice(10, -10)
+    for k in range(6):
+        expected = np.interp(motion.time[inside], plain.time, plain.torque[:, k])
+        assert np.max(np.abs(motion.torque[inside, k] - expected)) < 0.05 * np.ptp(plain.torque[:, k])
+
+
 def test_a_gap_cuts_the_log_and_jitter_does_not(
     recorded: tuple[Robot, np.ndarray], plain: Motion, tmp_path: Path
 ) -> None:
@@ -252,6 +299,12 @@ def test_refusals_say_what_to_do(recorded: tuple[Robot, np.ndarray], tmp_path: P
     refuse("there is no log")
     path.write_text("")
     refuse("holds no rows")
+    path.write_text(",".join(names(6)) + "\n")
+    refuse("one line without numbers and no rows")
+    path.write_bytes(np.random.default_rng(0).bytes(5000))
+    refuse("is not text")
+    path.write_text(text(rows[:, 1:], names(6)[1:]))
+    refuse("no column for time.*rate")
     path.write_text(text(rows[:, :13], names(6)[:13]))
     refuse("no columns for torque or current")
     path.write_text(text(rows, names(6)))
@@ -262,12 +315,17 @@ def test_refusals_say_what_to_do(recorded: tuple[Robot, np.ndarray], tmp_path: P
     refuse("either 'torque' or 'current'", columns=Columns(time=0, position="1:7"))
     path.write_text(text(rows))
     refuse("another robot", robot=Robot.load("panda"))
+    path.write_text(text(rows * np.array([1.0] + [57.3] * 12 + [1.0] * 6)))
+    refuse("degrees = true")
     degrees = rows.copy()
     degrees[:, 7:13] *= 57.3
     path.write_text(text(degrees * np.array([1.0] * 7 + [0.1] * 6 + [1.0] * 6)))
     refuse("not the rate of change")
     path.write_text(text(np.where(np.arange(len(rows))[:, None] % 3 > 0, np.nan, rows)))
     refuse("more than half")
+    (tmp_path / "log.csv.gz").write_bytes(np.random.default_rng(0).bytes(500))
+    with pytest.raises(RetorqueError, match="not an intact gzip"):
+        load(tmp_path / "log.csv.gz", robot)
     np.savez(tmp_path / "log.npz", time=rows[:, 0], q=np.asfortranarray(rows[:, 1:7]), tau=rows[:, 13:])
     with pytest.raises(RetorqueError, match="ascontiguousarray"):
         load(tmp_path / "log.npz", robot)
@@ -281,6 +339,24 @@ def test_refusals_say_what_to_do(recorded: tuple[Robot, np.ndarray], tmp_path: P
         read_map(tmp_path / "bad.toml")
     with pytest.raises(RetorqueError, match="cut-off"):
         Filter(cutoff=0.0)
+
+
+@pytest.mark.parametrize("flag", [0x01, 0x40])
+def test_an_archive_that_claims_encryption_is_refused(
+    flag: int, recorded: tuple[Robot, np.ndarray], tmp_path: Path
+) -> None:
+    robot, rows = recorded
+    path = tmp_path / "log.npz"
+    np.savez(path, time=rows[:, 0], q=rows[:, 1:7], qd=rows[:, 7:13], tau=rows[:, 13:])
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # the flags of each array, beside it and in the index
+        at = content.find(mark)
+        while at >= 0:
+            content[at + place] |= flag
+            at = content.find(mark, at + 4)
+    path.write_bytes(bytes(content))
+    with pytest.raises(RetorqueError, match="encrypt"):
+        load(path, robot)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -300,9 +376,11 @@ def test_garbage_never_crashes_the_reader(
         np.savez(buffer, time=rows[:150, 0], q=rows[:150, 1:7], qd=rows[:150, 7:13], tau=rows[:150, 13:])
         content = buffer.getvalue()
     else:
-        content = b"PAR1" + plain_text + b"PAR1"
-    cut = data.draw(st.integers(0, len(content)))
-    content = content[:cut]
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        buffer = io.BytesIO()
+        parquet.write_table(arrow.table(dict(zip(names(6), rows[:150].T, strict=True))), buffer)
+        content = buffer.getvalue()
+    content = content[: data.draw(st.just(len(content)) | st.integers(0, len(content)))]
     for _ in range(data.draw(st.integers(0, 4))):
         place = data.draw(st.integers(0, len(content)))
         content = content[:place] + data.draw(st.binary(max_size=40)) + content[place + data.draw(st.integers(0, 30)) :]

@@ -31,6 +31,8 @@ class Dropped:
     """Rows seen."""
     pieces: int = 0
     """Uninterrupted stretches that were used."""
+    notes: list[str] = field(default_factory=list)
+    """What else a reader should know: a file that ends too early, signals that had to be made."""
 
     def note(self, reason: str, rows: Array) -> None:
         """Count rows left out."""
@@ -44,13 +46,14 @@ class Dropped:
 
     def words(self) -> str:
         """One sentence."""
+        notes = "".join(f"; {note}" for note in self.notes)
         if not self.total:
-            return f"all {self.rows} rows used"
+            return f"all {self.rows} rows used{notes}"
         parts = []
         for reason, count in self.counts.most_common():
             where = f" (first: row {self.first[reason]})" if reason in self.first else ""
             parts.append(f"{count} {reason}{where}")
-        return f"{self.total} of {self.rows} rows left out: {'; '.join(parts)}"
+        return f"{self.total} of {self.rows} rows left out: {'; '.join(parts)}{notes}"
 
 
 @dataclass(frozen=True)

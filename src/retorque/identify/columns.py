@@ -148,13 +148,17 @@ def _guess(
                 found[signal] = keys
                 break
     time = next((plain[stem] for stem in _TIMES if stem in plain), None)
-    missing = [] if time is not None or rate else ["time"]
-    missing += [] if "position" in found else ["position"]
+    missing = [] if "position" in found else ["position"]
     missing += [] if "torque" in found or "current" in found else ["torque or current"]
     if missing:
         raise RetorqueError(
-            f"'{where}' has no columns for {' and '.join(missing)} of {robot.n} joints; it has {_what(names, width)}; "
-            "name them in a mapping file (--columns)"
+            f"'{where}' has no columns for {' and '.join(missing)} of all {robot.n} joints; it has "
+            f"{_what(names, width)}; name them in a mapping file (--columns)"
+        )
+    if time is None and not rate:
+        raise RetorqueError(
+            f"'{where}' has no column for time; it has {_what(names, width)}; name it, or give the sampling rate "
+            "(rate = 500.0, in Hz), in a mapping file (--columns)"
         )
     if "torque" in found and "current" in found:
         del found["torque" if prefer_current else "current"]

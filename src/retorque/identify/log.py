@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,7 +93,12 @@ class Log:
             if count > IN_MEMORY:
                 return self
         if count < FEWEST:
-            raise RetorqueError(f"no usable motion in {', '.join(map(str, self.paths))}: {self.dropped.words()}")
+            degrees = "rows with impossible values" in self.dropped.counts
+            hint = (
+                "; are positions in degrees? then say degrees = true in a mapping file (--columns)" if degrees else ""
+            )
+            where = ", ".join(map(str, self.paths))
+            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}{hint}")
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
@@ -110,6 +114,8 @@ class Log:
         scale = np.pi / 180.0 if self.columns is not None and self.columns.degrees else 1.0
         gains = self._gains(picked, table)
         rate = self.columns.rate if self.columns is not None else None
+        if picked.velocity is None:
+            self._reading.notes.append(f"'{where}' has no velocities of all joints, so positions are differentiated")
         for rows, values in table.blocks():
             for reason, bad in table.bad.items():
                 lost = bad[self._chosen(bad)]
@@ -121,6 +127,11 @@ class Log:
             velocity = None if picked.velocity is None else scale * values[:, picked.velocity]
             with np.errstate(over="ignore", invalid="ignore"):
                 yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
+        self._note_cut(table)
+
+    def _note_cut(self, table: Table) -> None:
+        if table.cut:
+            self._reading.notes.append(f"'{table.path.name}' ends within its compressed data: the rest of it is lost")
 
     def _gains(self, picked: Picked, table: Table) -> Array:
         if picked.is_current and self.drive_gains is None:
@@ -153,21 +164,57 @@ class Log:
         scale = np.pi / 180.0 if self.columns.degrees else 1.0
         names = [name for name in ("time", "position", "velocity", effort) if name in files]
         widths = [1 if name == "time" else self.robot.n for name in names]
-        readers = [
-            _flat(folder / files[name], width, self._reading.counts) for name, width in zip(names, widths, strict=True)
-        ]
+        readers = [self._flat(folder / files[name], width) for name, width in zip(names, widths, strict=True)]
         number = 0
-        for parts in zip(*readers, strict=False):
-            count = min(len(part) for part in parts)
+        nothing = np.zeros((0, 1))
+        for parts in itertools.zip_longest(*readers, fillvalue=nothing):
+            lengths = [len(part) for part in parts]
+            count, longest = min(lengths), max(lengths)
             values = dict(zip(names, (part[:count] for part in parts), strict=True))
             rows = number + np.arange(count)
-            number += count
+            beyond = number + np.arange(count, longest)
+            number += longest
+            lost = beyond[self._chosen(beyond)]
+            self._reading.note("samples that not every file has", lost)
+            self._reading.rows += len(lost)
+            if not count:
+                continue
             chosen = self._chosen(rows)
             time = values["time"][:, 0] if "time" in values else rows / (self.columns.rate or 1.0)
             velocity = scale * values["velocity"][chosen] if "velocity" in values else None
             position = scale * values["position"][chosen]
             with np.errstate(over="ignore", invalid="ignore"):
                 yield rows[chosen], time[chosen], position, velocity, values[effort][chosen] * gains
+
+    def _flat(self, path: Path, width: int) -> Iterator[Array]:
+        """Blocks (rows, width) of a text file that holds `width` numbers a row, or one number a line."""
+        table, number = open_table(path), 0
+        if table.width not in (1, width):
+            raise RetorqueError(f"'{path.name}' has {table.width} columns; it must have {width}, or one value a line")
+        rest = np.zeros((0,))
+        for rows, values in table.blocks():
+            lost = np.concatenate([*table.bad.values(), np.zeros(0, dtype=int)])
+            if len(lost) and table.width != width:
+                raise RetorqueError(
+                    f"line {lost[0] + 1} of '{path.name}' is not one value; every later joint would shift"
+                )
+            # a row that cannot be read keeps its place, or this file would run ahead of the others
+            block = np.full((len(rows) + len(lost), table.width), np.nan)
+            block[rows - number] = values
+            number += len(block)
+            flat = np.concatenate([rest, block.ravel()])
+            # whole groups of BLOCK rows, so that all files of a folder advance together
+            whole = len(flat) // (width * BLOCK) * BLOCK
+            for start in range(0, whole, BLOCK):
+                yield flat[start * width : (start + BLOCK) * width].reshape(BLOCK, width)
+            rest = flat[whole * width :]
+        self._note_cut(table)
+        count = len(rest) // width
+        if count:
+            yield rest[: count * width].reshape(count, width)
+        if len(rest) % width:
+            self._reading.counts["rows with missing or extra columns"] += 1
+            self._reading.rows += 1
 
     def _believed(self, path: Path) -> Iterator[tuple[Array, Array]]:
         """Times (rows,) and signals (rows, 2n or 3n) of the rows that passed every check."""
@@ -193,29 +240,3 @@ def _stretches(blocks: Iterator[tuple[Array, Array]]) -> Iterator[tuple[bool, Ar
         for start, stop in itertools.pairwise(edges):
             yield bool(cuts[start]), time[start:stop], values[start:stop]
         last = time[-1]
-
-
-def _flat(path: Path, width: int, bad: Counter[str]) -> Iterator[Array]:
-    """Blocks (rows, width) of a text file that holds `width` numbers a row, or one number a line."""
-    table = open_table(path)
-    if table.width not in (1, width):
-        raise RetorqueError(f"'{path.name}' has {table.width} columns; it must have {width}, or one value a line")
-    rest = np.zeros((0,))
-    for _, values in table.blocks():
-        for reason, lost in table.bad.items():
-            if len(lost) and table.width != width:
-                raise RetorqueError(
-                    f"line {lost[0] + 1} of '{path.name}' is not one value; every later joint would shift"
-                )
-            bad[reason] += len(lost)
-        flat = np.concatenate([rest, values.ravel()])
-        # whole groups of BLOCK rows, so that all files of a folder advance together
-        whole = len(flat) // (width * BLOCK) * BLOCK
-        for start in range(0, whole, BLOCK):
-            yield flat[start * width : (start + BLOCK) * width].reshape(BLOCK, width)
-        rest = flat[whole * width :]
-    rows = len(rest) // width
-    if rows:
-        yield rest[: rows * width].reshape(rows, width)
-    if len(rest) % width:
-        bad["rows with missing or extra columns"] += 1

@@ -90,6 +90,7 @@ def dropped_json(record: Dropped) -> dict[str, Any]:
         "reasons": dict(record.counts),
         "first_row": dict(record.first),
         "stretches": record.pieces,
+        "notes": list(record.notes),
     }
 
 

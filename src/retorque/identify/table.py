@@ -6,11 +6,12 @@ import gzip
 import io
 import itertools
 import re
+import struct
 import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +25,8 @@ Array = np.ndarray
 BLOCK = 16_384
 """Rows read at a time."""
 _LONGEST_LINE = 1 << 16
+# what reading an archive raises on damage; a flipped bit can also claim encryption (RuntimeError) or odd sizes
+_DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, OverflowError)
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(nan|inf|infinity)$", re.IGNORECASE)
 
 
@@ -38,6 +41,8 @@ class Table:
     """Columns of a whole row."""
     bad: dict[str, Array] = field(default_factory=dict)
     """Rows of the last block that could not be used, by reason."""
+    cut: bool = False
+    """Whether the last whole reading met the broken end of a compressed file."""
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Row numbers (rows,) and values (rows, width); NaN where a field is not a number."""
@@ -59,7 +64,7 @@ def open_table(path: str | Path) -> Table:
         if kind in (".parquet", ".pq"):
             return ParquetTable.open(file)
         return TextTable.open(file)
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, UnicodeError) as error:
+    except (*_DAMAGE, UnicodeError) as error:
         raise RetorqueError(f"'{file}' cannot be read as {kind or 'text'}: {error}") from error
 
 
@@ -67,17 +72,24 @@ def _stream(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")  # type: ignore[return-value]
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Text lines, whatever the bytes; a broken end of a compressed file ends the lines."""
+def _lines(path: Path, broken: Callable[[], None]) -> Iterator[str]:
+    """Text lines, whatever the bytes; a broken end of a compressed file ends the lines, and `broken` is told."""
     with _stream(path) as file:
         while True:
             try:
                 line = file.readline(_LONGEST_LINE)
             except (OSError, EOFError, zlib.error):
+                broken()
                 return
             if not line:
                 return
             yield line.decode("utf-8", errors="replace").strip("\ufeff\r\n\x00 \t")
+
+
+def _odd(lines: list[str]) -> float:
+    """Part of the characters that no text has."""
+    text = "".join(lines)
+    return sum(mark == "\ufffd" or (mark < " " and mark != "\t") for mark in text) / len(text)
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:
@@ -89,28 +101,41 @@ class TextTable(Table):
 
     delimiter: str | None = None
     skip: int = 0
+    decimal_comma: bool = False
 
     @classmethod
     def open(cls, path: Path) -> TextTable:
         """Find the delimiter, the header and the number of columns from the first lines."""
-        first = [(number, line) for number, line in enumerate(itertools.islice(_lines(path), 200))]
+        damage: list[bool] = []
+        lines = _lines(path, lambda: damage.append(True))
+        first = [(number, line) for number, line in enumerate(itertools.islice(lines, 200))]
         kept = [(number, line) for number, line in first if line and not line.startswith("#")]
         if not kept:
-            raise RetorqueError(f"'{path}' holds no rows")
+            raise RetorqueError(f"'{path}' {'is not an intact gzip file' if damage else 'holds no rows'}")
         sample = [line for _, line in kept]
-        delimiter = next((mark for mark in (",", ";", "\t") if mark in sample[min(1, len(sample) - 1)]), None)
+        if _odd(sample) > 0.1:
+            raise RetorqueError(
+                f"'{path}' is not text; a log's ending says what it is: .csv, .npz or .parquet (and .gz)"
+            )
+        second = sample[min(1, len(sample) - 1)]
+        # a comma beside a semicolon or a tab is a decimal comma
+        delimiter = next((mark for mark in (";", "\t", ",") if mark in second), None)
         head = _split(sample[0], delimiter)
         # a header has no numbers at all; a corrupt first row of numbers usually keeps some
-        named = not any(_NUMBER.match(part) for part in head) and len(sample) > 1
+        decimal_comma = delimiter != "," and "," in second
+        named = not any(_NUMBER.match(part.replace(",", ".") if decimal_comma else part) for part in head)
+        if named and len(sample) == 1:
+            raise RetorqueError(f"'{path}' holds one line without numbers and no rows after it")
         body = sample[1:] if named else sample
         width = len(head) if named else Counter(len(_split(line, delimiter)) for line in body).most_common(1)[0][0]
         table = cls(path, tuple(head) if named else None, width)
-        table.delimiter = delimiter
+        table.delimiter, table.decimal_comma = delimiter, decimal_comma
         table.skip = kept[0][0] + 1 if named else 0
         return table
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
-        lines = itertools.islice(_lines(self.path), self.skip, None)
+        self.cut = False
+        lines = itertools.islice(_lines(self.path, self._broken), self.skip, None)
         wanted = (line for line in lines if line and not line.startswith("#"))
         number = 0
         while chunk := list(itertools.islice(wanted, BLOCK)):
@@ -119,8 +144,13 @@ class TextTable(Table):
             yield number + np.flatnonzero(whole), values
             number += len(chunk)
 
+    def _broken(self) -> None:
+        self.cut = True
+
     def _parse(self, lines: list[str]) -> tuple[Array, Array]:
         """Numbers of the rows that have every column, and which rows those are."""
+        if self.decimal_comma:
+            lines = [line.replace(",", ".") for line in lines]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -166,7 +196,7 @@ class NpzTable(Table):
                 count = min(BLOCK, rows - start)
                 try:
                     columns = [reader.take(count) for reader in readers]
-                except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+                except (*_DAMAGE, ValueError) as error:
                     raise RetorqueError(f"'{self.path}' is damaged or cut short: {error}") from error
                 yield np.arange(start, start + count), np.concatenate(columns, axis=1)
                 self.bad = {}

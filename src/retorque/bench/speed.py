@@ -13,6 +13,7 @@ import numpy as np
 
 from retorque.adapt import ADAPTERS, Adapter, make
 from retorque.adapt.tam.adapter import TamAdapter
+from retorque.bench.hybrid_speed import hybrid_tick
 from retorque.bench.report import Report, Row
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
@@ -129,6 +130,7 @@ def _algebra(robot: Robot, settings: Settings) -> Iterator[Row]:
         "rigid body forward dynamics": lambda: body.forward_dynamics(q, qd, qdd),
         "rigid body mass matrix": lambda: body.mass_matrix(q),
         "rigid body regressor": lambda: body.regressor(q, qd, qdd),
+        "hybrid feed-forward (rigid body + LSTM), warmed up": hybrid_tick(robot, settings.seed),
         "rigid body frame Jacobian": lambda: body.jacobian(robot.end_effector, q),
     }
     for method, call in calls.items():

@@ -46,14 +46,19 @@ def test_sdp_is_possible_where_least_squares_is_not(simulate: Simulate) -> None:
     assert np.all(bound.parameters[bound.layout.nonnegative] >= 0.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_every_published_estimate_satisfies_the_inequality(simulate: Simulate, seed: int) -> None:
+@pytest.mark.parametrize(("method", "seed"), [*(("sdp", seed) for seed in range(4)), ("diffbary", 1), ("diffnea", 1)])
+def test_every_published_estimate_satisfies_the_inequality(simulate: Simulate, method: str, seed: int) -> None:
+    if method != "sdp":
+        pytest.importorskip("torch")
     truth = simulate("piper", seconds=2.0, seed=seed, truth_seed=seed)
     rng = np.random.default_rng(seed)
     size = 10.0**seed * 0.01  # up to nonsense
     noisy = replace(truth.motion, torque=truth.motion.torque + size * rng.standard_normal(truth.motion.torque.shape))
-    estimate = fit(noisy, truth.robot, preset("presliding"), "sdp")
+    estimate = fit(noisy, truth.robot, preset("presliding"), method)
     assert np.all(estimate.margins > 0.0) and estimate.physical
+    reloaded = RigidBody(estimate.identified())  # what is exported
+    wanted = estimate.body.inverse_dynamics(noisy.q, noisy.qd, noisy.qdd)
+    assert np.allclose(reloaded.inverse_dynamics(noisy.q, noisy.qd, noisy.qdd), wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["wls", "sdp"])

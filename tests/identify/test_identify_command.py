@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from retorque.errors import RetorqueError
+from retorque.identify.advice import advice, coverage
 from retorque.identify.black_box import BlackBox
 from retorque.identify.commands import (
     IdentifySettings,
@@ -161,3 +162,33 @@ def test_rows_and_gains_are_read_or_refused() -> None:
     assert np.allclose(parse_gains(("1,2", "3")), [1.0, 2.0, 3.0])
     with pytest.raises(RetorqueError, match="numbers"):
         parse_gains(("x",))
+
+
+def test_what_cannot_work_is_said_before_the_long_work(logs: tuple[Path, Path], tmp_path: Path) -> None:
+    def refuse(pattern: str, **options: Any) -> None:
+        with pytest.raises(RetorqueError, match=pattern):
+            identify(IdentifySettings(logs=(logs[0],), robot="z1", **options))
+
+    (tmp_path / "file").write_text("")
+    refuse("is a file; name a folder", report=tmp_path / "file")
+    refuse("cannot write into", report=tmp_path / "file" / "below")
+    refuse("ends before row 9000", rows="9000:9500")
+    refuse("too few to learn from", decimate=100_000)
+    refuse("needs 6 drive gains.*got 1, 2", drive_gains=("1", "2"))
+    refuse("there is no log", validate=(tmp_path / "nowhere.csv",))
+    mapping = tmp_path / "map.toml"
+    mapping.write_text('degrees = "no"')
+    refuse("true or false", columns=mapping)
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "file", mapping]
+
+
+def test_advice_names_what_is_not_explained(simulate: Simulate) -> None:
+    truth = simulate("z1", seconds=4.0)
+    estimate = fit(truth.motion, truth.robot, truth.friction, "sdp")
+    seen = coverage(truth.motion, truth.robot)
+    good, bad = np.full(6, 0.01), np.array([0.9, 0.01, 0.01, 0.01, 0.01, 0.01])
+    assert not any("explained" in text or "validation error" in text for text in advice(estimate, seen, good, good))
+    (told,) = [text for text in advice(estimate, seen, bad) if "not explained" in text]
+    assert "joint1" in told and "joint2" not in told
+    (told,) = [text for text in advice(estimate, seen, good, bad) if "validation error" in text]
+    assert "joint1" in told and "joint2" not in told

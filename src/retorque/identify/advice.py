@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +58,41 @@ def sharpness(estimate: Estimate) -> Array:
     return prior / np.maximum(estimate.base_deviation, 1e-300)
 
 
-def advice(model: TorqueModel, seen: Coverage) -> list[str]:
-    """Sentences: what to record next."""
-    out = _unused(model.robot, seen)
+def advice(
+    model: TorqueModel, seen: Coverage, train: Sequence[float], validation: Sequence[float] | None = None
+) -> list[str]:
+    """Sentences: what to record next.
+
+    Args:
+        model: what was identified.
+        seen: what each joint did in the training log.
+        train: (n,) relative torque error on the training log.
+        validation: (n,) the same on the validation log, where there is one.
+    """
+    out = [*_missed(model.robot, train, validation), *_unused(model.robot, seen)]
     if isinstance(model, Estimate):
         out = [*_weak(model), *out, *_unmodelled(model)]
-    return out or ["nothing stands out: a second motion as validation would show how far this model carries."]
+    next_step = "a longer or faster one" if validation is not None else "a second one as validation (--validate)"
+    return out or [f"nothing stands out in this motion: {next_step} would show how far the model carries."]
+
+
+def _missed(robot: Robot, train: Sequence[float], validation: Sequence[float] | None) -> list[str]:
+    """Joints whose torque the model does not explain, or only on the motion it learnt from."""
+    out = []
+    untold = [name for name, error in zip(robot.joint_names, train, strict=True) if error > 0.5]
+    if untold:
+        out.append(
+            f"more than half of the torque of {', '.join(untold)} is not explained even in training: if it is mostly "
+            "friction, use a method and a --friction that model it, or record more motion against gravity."
+        )
+    pairs = zip(robot.joint_names, train, train if validation is None else validation, strict=True)
+    foreign = [name for name, here, there in pairs if there > 0.2 and there > 3.0 * here]
+    if foreign:
+        out.append(
+            f"{', '.join(foreign)}: the validation error is more than three times the training error, so the training "
+            "motion says too little about such motion: record some of that kind too."
+        )
+    return out
 
 
 def _weak(estimate: Estimate) -> list[str]:

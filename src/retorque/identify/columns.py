@@ -73,6 +73,8 @@ def read_map(path: str | Path) -> Columns:
             raise RetorqueError(f"[files] in '{path}' must name one file for each signal")
     if "rate" in values and not (isinstance(values["rate"], (int, float)) and values["rate"] > 0):
         raise RetorqueError(f"'rate' in '{path}' must be a number of samples a second above zero")
+    if not isinstance(values.get("degrees", False), bool):
+        raise RetorqueError(f"'degrees' in '{path}' must be true or false")
     if "drive_gains" in values and not all(isinstance(x, (int, float)) for x in values["drive_gains"]):
         raise RetorqueError(f"'drive_gains' in '{path}' must be numbers [N·m/A]")
     return Columns(**values)

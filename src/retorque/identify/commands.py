@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,8 @@ def identify(settings: IdentifySettings) -> int:
     robot = load_robot(settings.robot)
     method = estimator(settings.method)
     for folder in (settings.report, settings.export):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise RetorqueError(f"'{folder}' is a file; name a folder")
+        if folder is not None:
+            check_folder(folder)
     if settings.export and settings.method in BLACK_BOXES:
         raise no_links(settings.method)  # before the long work
     train_log = open_log(settings, robot, settings.logs, settings.rows)
@@ -238,6 +239,18 @@ def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: 
         drive_gains=parse_gains(settings.drive_gains),
         filter=Filter(cutoff=settings.cutoff, decimate=settings.decimate),
     )
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse, before the long work, a folder that could not be written after it; nothing is left behind."""
+    if folder.exists() and not folder.is_dir():
+        raise RetorqueError(f"'{folder}' is a file; name a folder")
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest):
+            pass
+    except OSError as error:
+        raise RetorqueError(f"cannot write into '{folder}' ({error.strerror}); name a folder you can write") from None
 
 
 def parse_rows(text: str) -> slice:

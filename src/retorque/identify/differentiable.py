@@ -51,7 +51,7 @@ class Differentiable:
         prior = card_belief(factors)
         noise = learn_noise(factors, data, prior)
         belief = posterior(factors, noise.weight, prior)
-        parameters, evaluations = self.solve(belief, layout)
+        parameters, evaluations, settled = self.solve(belief, layout)
         return Estimate(
             robot=robot,
             method=self.name,
@@ -63,11 +63,11 @@ class Differentiable:
             correlation=noise.correlation,
             samples=factors.count,
             prior_deviation=prior.deviation,
-            details={"evaluations": evaluations, "seconds": time.perf_counter() - begun},
+            details={"evaluations": evaluations, "converged": settled, "seconds": time.perf_counter() - begun},
         )
 
-    def solve(self, belief: Posterior, layout: Layout) -> tuple[Array, int]:
-        """The most probable parameters (size,) that the virtual ones can express, and the evaluations it took."""
+    def solve(self, belief: Posterior, layout: Layout) -> tuple[Array, int, bool]:
+        """The most probable parameters (size,) that the virtual ones can express, evaluations, and whether it ended."""
         to_parameters = self.parameters_of(layout)
 
         def residual(virtual: Array) -> Array:
@@ -86,7 +86,7 @@ class Differentiable:
             ftol=1e-8,
             xtol=1e-12,
         )
-        return to_parameters(torch.from_numpy(found.x)).numpy(), int(found.nfev)
+        return to_parameters(torch.from_numpy(found.x)).numpy(), int(found.nfev), bool(found.status > 0)
 
     def parameters_of(self, layout: Layout) -> Callable[[Tensor], Tensor]:
         """The map from all virtual parameters (size,) to the layout's: what cannot be negative is a square."""

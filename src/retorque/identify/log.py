@@ -52,7 +52,10 @@ class Log:
         if gains is not None:
             gains = np.asarray(gains, dtype=float)
             if gains.shape != (self.robot.n,) or not np.all(np.isfinite(gains)) or np.any(gains == 0.0):
-                raise RetorqueError(f"'{self.robot.name}' needs {self.robot.n} drive gains [N·m/A], none of them zero")
+                raise RetorqueError(
+                    f"'{self.robot.name}' needs {self.robot.n} drive gains [N·m/A], none of them zero; "
+                    f"got {', '.join(f'{gain:g}' for gain in gains.ravel())}"
+                )
         self.drive_gains = gains
 
     def chunks(self) -> Iterator[Motion]:
@@ -98,6 +101,13 @@ class Log:
                 "; are positions in degrees? then say degrees = true in a mapping file (--columns)" if degrees else ""
             )
             where = ", ".join(map(str, self.paths))
+            if not self.dropped.rows and (self.rows.start or self.rows.stop):
+                raise RetorqueError(f"{where} ends before row {self.rows.start or 0}; choose other --rows")
+            if not self.dropped.total:
+                raise RetorqueError(
+                    f"{where}: {self.dropped.rows} rows leave {count} samples, too few to learn from; use more rows or "
+                    "thin less (--decimate)"
+                )
             raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}{hint}")
         return join(pieces)
 

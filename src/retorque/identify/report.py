@@ -49,7 +49,7 @@ def write_report(
     """
     train = _first(data)
     seen = coverage(train, estimate.robot)
-    parts = [_head(estimate, content), _advice(estimate, seen), _errors(estimate, content)]
+    parts = [_head(estimate, content), _advice(estimate, seen, content), _errors(estimate, content)]
     parts.append(_section("Measured and predicted torque, training", _torques(estimate, train)))
     if held is not None:
         parts.append(_section("Measured and predicted torque, validation", _torques(estimate, _first(held))))
@@ -97,12 +97,15 @@ def _head(estimate: TorqueModel, content: dict[str, Any]) -> str:
     lines.append(f"<p>{estimate.samples} samples, method {html.escape(estimate.method)}, {verdict}.</p>")
     for name, record in content["dropped"].items():
         reasons = "; ".join(f"{count} {reason}" for reason, count in record["reasons"].items()) or "nothing left out"
+        reasons = "; ".join([reasons, *record["notes"]])
         lines.append(f"<p class='dim'>{html.escape(name)} log: {record['rows']} rows; {html.escape(reasons)}.</p>")
     return "".join(lines)
 
 
-def _advice(estimate: TorqueModel, seen: Coverage) -> str:
-    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in advice(estimate, seen))
+def _advice(estimate: TorqueModel, seen: Coverage, content: dict[str, Any]) -> str:
+    held = content["validation"] and content["validation"]["relative_error"]
+    sentences = advice(estimate, seen, content["train"]["relative_error"], held)
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
     return f"<h2>What to record next</h2><ul>{items}</ul>"
 
 

@@ -8,6 +8,8 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from retorque.errors import RetorqueError
+
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
     """Write `content` under a temporary name beside `path`, then rename, so that no reader ever sees half a file."""
@@ -26,6 +28,18 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
         os.unlink(name)
         raise
     return target
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse, before the long work, a folder that could not be written after it; nothing is left behind."""
+    if folder.exists() and not folder.is_dir():
+        raise RetorqueError(f"'{folder}' is a file; name a folder")
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=nearest):
+            pass
+    except OSError as error:
+        raise RetorqueError(f"cannot write into '{folder}' ({error.strerror}); name a folder you can write") from None
 
 
 def versions() -> dict[str, str]:

@@ -88,3 +88,10 @@ def test_command_writes_motion_and_picture(tmp_path: Path) -> None:
     with pytest.raises(RetorqueError, match="at least two harmonics"):
         command(ExciteSettings(robot="z1", harmonics=1, out=tmp_path / "none"))
     assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(RetorqueError, match="name a folder"):
+            command(ExciteSettings(robot="z1", out=out))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from retorque.errors import RetorqueError
-from retorque.files import write_whole
+from retorque.files import check_folder, write_whole
 from retorque.identify.choose import choose_friction
 from retorque.identify.columns import read_map
 from retorque.identify.estimate import Estimate
@@ -239,18 +238,6 @@ def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: 
         drive_gains=parse_gains(settings.drive_gains),
         filter=Filter(cutoff=settings.cutoff, decimate=settings.decimate),
     )
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse, before the long work, a folder that could not be written after it; nothing is left behind."""
-    if folder.exists() and not folder.is_dir():
-        raise RetorqueError(f"'{folder}' is a file; name a folder")
-    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    try:
-        with tempfile.TemporaryDirectory(dir=nearest):
-            pass
-    except OSError as error:
-        raise RetorqueError(f"cannot write into '{folder}' ({error.strerror}); name a folder you can write") from None
 
 
 def parse_rows(text: str) -> slice:

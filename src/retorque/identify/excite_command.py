@@ -9,6 +9,7 @@ from typing import Literal
 from rich.console import Console
 
 from retorque.errors import RetorqueError
+from retorque.files import check_folder
 from retorque.identify.excitation import Excitation
 from retorque.identify.excitation import excite as optimise
 from retorque.identify.play import samples, write_csv, write_plot
@@ -53,8 +54,7 @@ class ExciteSettings:
 def excite(settings: ExciteSettings) -> int:
     """Run `retorque excite`."""
     robot = load_robot(settings.robot)
-    if settings.out.exists() and not settings.out.is_dir():
-        raise RetorqueError(f"'{settings.out}' is a file; name a folder")
+    check_folder(settings.out)
     if not 1.0 <= settings.rate <= 10_000.0:
         raise RetorqueError(f"the rate must be between 1 and 10000 Hz, got {settings.rate}")
     wanted = Excitation(

@@ -144,6 +144,13 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
                 "torchrun --standalone --nproc-per-node 2 -m retorque train tam --out tam",
             ),
         ),
+        "tam-recursive": Command(
+            summary="the network that reads what the recursive estimator leaves unexplained; resumes where it stopped",
+            example="retorque train tam-recursive --workers 2 --out tam-recursive",
+            module="adapt.tam_recursive.train",
+            settings="TrainSettings",
+            function="train",
+        ),
     },
 }
 """Every verb, in the order of the help; those that this installation lacks are not shown."""

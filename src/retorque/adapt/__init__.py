@@ -27,8 +27,8 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     ),
     "tam-ft": ("retorque.adapt.tam.adapter:FineTuned", "the same, fine-tuned for the robot"),
     "tam-recursive": (
-        "retorque.adapt.tam.with_recursive:TamRecursive",
-        "tam beside recursive-contact, joint by joint whichever predicts better",
+        "retorque.adapt.tam_recursive.adapter:TamRecursive",
+        "recursive-contact, and a network for what linear physics cannot say",
     ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),

@@ -18,8 +18,6 @@ CALM = 0.04
 """[s]"""
 LONGEST = 1.2
 """A contact that lasts longer is taken for a change of the robot, and learnt [s]."""
-AUTHORITY = 0.7
-"""Largest answer to an external torque, as a multiple of it."""
 LEAD = 0.03
 """How far the external torque is extrapolated at the most [s]."""
 
@@ -33,6 +31,8 @@ class RecursiveContact(Recursive):
     """
 
     acceptance_delay = 4
+    authority = 0.7
+    """Largest answer to an external torque, as a multiple of it."""
 
     @property
     def _strength(self) -> Array:
@@ -75,7 +75,7 @@ class RecursiveContact(Recursive):
         return nominal_torque + self._trust * (self._inverse(q, qd, ideal, external) - nominal_torque)
 
     def _limit_share(self) -> None:
-        """How much of the external torque is answered: at most AUTHORITY times it, as shares of the torque limits.
+        """How much of the external torque is answered: at most `authority` times it, as shares of the torque limits.
 
         Where the ideal robot is far lighter than the real one, yielding as it would takes many times the contact's own
         torque, and the estimate's lag would feed back.
@@ -85,7 +85,7 @@ class RecursiveContact(Recursive):
         pushed = body.forward_dynamics(q, qd, body.bias(q, qd) + external)
         change = self._inverse(q, qd, pushed, external) - self._inverse(q, qd, np.zeros_like(qd))
         size = np.linalg.norm(change / self._strength, axis=-1)
-        room = AUTHORITY * np.linalg.norm(external / self._strength, axis=-1)
+        room = self.authority * np.linalg.norm(external / self._strength, axis=-1)
         self._share = np.minimum(1.0, room / np.maximum(size, 1e-9))[:, None]
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.recent import Recent
-from retorque.physics.state import State
 
 Array = np.ndarray
 
@@ -45,18 +44,11 @@ class Trim:
         self._most, self._surprise = MOST * context.unit, SURPRISE * context.unit
         self.torque = np.zeros((trials, context.robot.n))
         """(trials, n) [N·m]"""
-        self.error = np.zeros_like(self.torque)
-        """(trials, n) the last prediction's error, contact included [N·m]."""
-        self.motion = State(-np.inf, self.torque, self.torque, self.torque)
-        """The motion it was checked on: positions, velocities and applied torques, averaged."""
-        self.nominal = np.zeros_like(self.torque)
-        """(trials, n) the ideal robot's torque for that motion [N·m]."""
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
         self.torque[:] = 0.0
-        self.error[:] = 0.0
         self._count = 0
         self._last = -np.inf
 
@@ -84,10 +76,8 @@ class Trim:
         back, moved, sent = self.recent.last(SPAN // 2 - half, SPAN // 2 + half).transpose(0, 2, 3, 1)
         ideal, probes = self.context.ideal_response(q, qd, nominal)
         predicted = nominal + self.adaptor.correction(back, moved, sent, nominal, ideal, probes)
-        self.motion = State(self._last, q.copy(), qd, applied)
-        self.nominal = nominal
-        self.error = applied - predicted
-        own = np.where(np.abs(self.error) < self._surprise, self.error, 0.0)
+        error = applied - predicted
+        own = np.where(np.abs(error) < self._surprise, error, 0.0)
         averaged = self._keep * self.torque + (1.0 - self._keep) * own
         self.torque = np.minimum(np.maximum(averaged, -self._most), self._most)
         return True

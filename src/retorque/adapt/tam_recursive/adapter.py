@@ -1,0 +1,126 @@
+"""The recursive Bayesian adapter with a learned module on top, which says what linear physics cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt.health import Health
+from retorque.adapt.recursive.adapter import Equation
+from retorque.adapt.recursive.contact import LONGEST, RecursiveContact
+from retorque.adapt.tam_recursive.readout import Readout
+from retorque.adapt.tam_recursive.residuals import Residuals
+from retorque.adapt.tam_recursive.weights import check, load_weights
+from retorque.physics.profile import profile_of
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+MOST_OWN = 3.0
+"""Largest own torque beyond the estimate [units]."""
+MOST_EXTERNAL = 0.5
+"""Largest external torque, as a share of the torque limit."""
+PUSHED = 0.25
+"""Root mean square of the external torques above which nothing is learnt [units]."""
+MEMORY = 10
+"""Answers of the network that an equation's samples reach back to."""
+
+
+def torque_unit(robot: Robot) -> Array:
+    """Torque that counts as one, (n,) [N·m]: half of the largest friction the profile allows."""
+    return np.maximum(0.5 * profile_of(robot).friction_max, 1e-3)
+
+
+class TamRecursive(RecursiveContact):
+    """Learns as `Recursive` does; a network reads the residuals of its estimate every 5 ms.
+
+    The network was trained in simulation with contact, stick-slip, ripple, flexible joints, backlash and delay. It says
+    how much of the unexplained torque is a push from outside (the robot yields to it as the ideal one would, and learns
+    nothing meanwhile) and how much is the robot's own (it is cancelled): what linear physics cannot say.
+
+    Args:
+        weights: a file of weights; default: the ones on board.
+    """
+
+    acceptance_delay = 0  # the network sees a push as soon as an equation does
+    authority = 3.0
+
+    def __init__(
+        self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
+    ):
+        tensors, header = load_weights(weights)
+        check(header, timestep)
+        self.unit = torque_unit(robot)
+        self.residuals = Residuals(self.unit, trials, timestep)
+        self._network = Readout(tensors)
+        super().__init__(robot, trials, timestep, seed)
+        self._every, self.learn_every = self.learn_every, 1
+
+    def reset(self) -> None:
+        super().reset()
+        self.residuals.reset()
+        self._ticks = 0
+        shape = (self.trials, self.robot.n)
+        self._pushed, self._own = np.zeros(shape), np.zeros(shape)
+        self._uncertain = self.unit * np.ones(shape)
+        self._push_sizes = np.zeros((MEMORY, self.trials))
+        self.answers = 0
+        """How often the network has answered since the start."""
+
+    def observe(self, state: State) -> None:
+        super().observe(state)
+        self.residuals.add(state)
+
+    def learn(self) -> None:
+        if self._ticks % self._every == 0:
+            super().learn()
+        self._ticks += 1
+        if self.residuals.due and self.residuals.close(self._inverse):
+            self.taps = self.residuals.taps(self._disturbance)
+            self.features = self.residuals.features(self.taps, self._uncertain)
+            external, own = self._network(self.features, self.taps)
+            sound = self.residuals.sound[:, None]
+            self._answer(external * self.unit * sound, own * self.unit * sound)
+            self.answers += 1
+
+    def needed(self, position: Array, velocity: Array, acceleration: Array, external: Array) -> Array:
+        """The command that the estimate alone would need for a motion under an external torque, (trials, n) [N·m]."""
+        return self._inverse(position, velocity, acceleration, external)
+
+    def _refresh(self) -> None:
+        super()._refresh()
+        self._offset = self._offset - self._disturbance  # what persists is the network's to judge: push or own
+
+    def _answer(self, external: Array, own: Array) -> None:
+        """Bound what the network says, and take it over; what is not finite is nothing."""
+        most = MOST_EXTERNAL * self._strength
+        self._pushed = np.clip(np.nan_to_num(external), -most, most)
+        self._own = np.clip(np.nan_to_num(own), -MOST_OWN * self.unit, MOST_OWN * self.unit)
+        size = np.sqrt(np.mean((self._pushed / self.unit) ** 2, axis=-1))
+        self._push_sizes[self.answers % MEMORY] = size
+        self._limit_share()
+
+    def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
+        step = self.settings.stride * self.timestep
+        self._uncertain = np.linalg.norm(spread, axis=1)
+        self.contact = self._push_sizes.max(axis=0) > PUSHED
+        self._touched = np.where(self.contact, self._touched + step, 0.0)
+        self._reopen(self._touched > LONGEST)
+        for earlier in self._pending:
+            earlier.accepted &= ~self.contact
+        equation.accepted &= ~self.contact
+        self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
+
+    @property
+    def external_torque(self) -> Array:
+        """External torque on the joints now, (trials, n) [N·m]."""
+        return self._pushed
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        q, qd = state.position, state.velocity
+        external = self._share * self._pushed
+        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
+        found = self._inverse(q, qd, ideal, external) + self._own
+        return nominal_torque + self._trust * (found - nominal_torque)

@@ -1,0 +1,141 @@
+"""What an estimate leaves unexplained, block by block: the learned module's history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from retorque.physics.state import State
+
+Array = np.ndarray
+
+BLOCK = 5
+"""Ticks averaged into a block, and between two answers of the learned module."""
+FINE = 12
+"""Newest residuals kept one by one (60 ms)."""
+COARSE = (12, 24, 48)
+"""Blocks in each of the older averages (60, 120 and 240 ms)."""
+TAPS = FINE + len(COARSE) + 1
+"""Torques that the module weighs: residuals, and what the estimator itself takes for persistent."""
+DEPTH = FINE + sum(COARSE)
+FEATURES = TAPS + 12
+"""Numbers the module sees of each joint."""
+NOISE_MEMORY = 0.5
+"""Time over which the residuals' noise is learnt [s]."""
+
+Inverse = Callable[[Array, Array, Array], Array]
+"""Positions, velocities and accelerations (trials, n) to the command that the estimate would need for them."""
+
+
+class Residuals:
+    """The torques that an estimate cannot explain along the motion measured, every `BLOCK` ticks.
+
+    The difference of two blocks' mean velocities is an acceleration; the mean torque of the two blocks, less what the
+    estimate needs for that motion, is the residual: the robot's own error less the external torque, and noise.
+
+    Args:
+        unit: torque that counts as one, (n,) [N·m].
+        trials: robots served at once.
+        timestep: control period [s].
+    """
+
+    def __init__(self, unit: Array, trials: int, timestep: float):
+        self.unit, self.timestep = unit, timestep
+        n = len(unit)
+        self._sum = np.zeros((3, trials, n))
+        self._before = np.zeros((3, trials, n))
+        self._ring = np.zeros((DEPTH, trials, n))
+        self._velocities = np.zeros((4, trials, n))
+        self._roughness = np.zeros((trials, n))
+        self._held = np.zeros((3, trials, n))
+        self._unsound = np.zeros(trials, dtype=int)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._last = -np.inf
+        self._count = self._blocks = 0
+        self._sum[:] = self._held[:] = 0.0
+        self._ring[:] = 0.0
+        self._roughness[:] = self.unit**2
+        self._unsound[:] = 0
+
+    def add(self, state: State) -> None:
+        """Take in a report; after a gap, blocks begin anew, and what is not finite holds its last value."""
+        step = state.time - self._last
+        if not step >= 0.5 * self.timestep:  # a repetition, or no time at all
+            return
+        self._last = state.time
+        if step > 1.5 * self.timestep:
+            self._count = self._blocks = 0
+            self._sum[:] = 0.0
+        fresh = np.stack([state.position, state.velocity, state.torque])
+        finite = np.isfinite(fresh).all(axis=(0, 2))
+        if not finite.all():
+            fresh = np.where(finite[:, None], fresh, self._held)
+            self._unsound[~finite] = FINE
+        self._held = fresh
+        self._sum += fresh
+        self._count += 1
+
+    @property
+    def sound(self) -> Array:
+        """(trials,) whether the newest residuals come from whole reports."""
+        return self._unsound == 0
+
+    @property
+    def due(self) -> bool:
+        """Whether a block is complete."""
+        return self._count == BLOCK
+
+    def close(self, inverse: Inverse) -> bool:
+        """End the block; whether there is a new residual."""
+        now = self._sum / BLOCK
+        before, self._before = self._before, now
+        self._sum = np.zeros_like(now)
+        self._count = 0
+        self._blocks += 1
+        self._unsound = np.maximum(self._unsound - 1, 0)
+        if self._blocks < 2:
+            return False
+        middle = 0.5 * (now + before)
+        acceleration = (now[1] - before[1]) / (BLOCK * self.timestep)
+        residual = middle[2] - inverse(middle[0], middle[1], acceleration)
+        self._velocities = np.concatenate([now[1][None], self._velocities[:-1]])
+        rough = 0.5 * (residual - self._ring[0]) ** 2
+        keep = np.exp(-BLOCK * self.timestep / NOISE_MEMORY)
+        self._roughness = keep * self._roughness + (1.0 - keep) * np.minimum(rough, (10.0 * self.unit) ** 2)
+        self._ring = np.concatenate([residual[None], self._ring[:-1]])
+        self.acceleration = acceleration
+        return True
+
+    def taps(self, disturbance: Array) -> Array:
+        """The newest residuals one by one, averages of older ones, and the disturbance (trials, n, TAPS) [units].
+
+        Args:
+            disturbance: what the estimator itself takes for persistent (trials, n) [N·m].
+        """
+        parts = [self._ring[:FINE]]
+        start = FINE
+        for length in COARSE:
+            parts.append(self._ring[start : start + length].mean(axis=0, keepdims=True))
+            start += length
+        return np.moveaxis(np.concatenate([*parts, disturbance[None]]), 0, -1) / self.unit[:, None]
+
+    def features(self, taps: Array, doubt: Array) -> Array:
+        """What the module sees, (trials, n, FEATURES) float32.
+
+        Args:
+            taps: of `taps`.
+            doubt: standard deviation of the estimate's torques (trials, n) [N·m].
+        """
+        v = self._velocities
+        moving = np.concatenate([np.tanh(v / 0.03), np.tanh(v[:1] / 0.2), v[:1], v[:1] - v[3:]])
+        noise = np.sqrt(self._roughness) / self.unit
+        recent = taps[..., :FINE].mean(axis=-1) / (noise / np.sqrt(FINE) + 0.02)
+        energy = np.broadcast_to(np.mean(recent**2, axis=-1, keepdims=True), recent.shape)  # of all joints together
+        added = [np.log(noise + 0.01), np.arcsinh(recent), np.tanh((v[0] - v[3]) / 0.03), np.arcsinh(energy)]
+        added.append(np.log(doubt / self.unit + 0.01))
+        rest = np.concatenate([moving, np.stack(added)])
+        return np.concatenate([np.arcsinh(taps), np.moveaxis(rest, 0, -1)], axis=-1).astype(np.float32)

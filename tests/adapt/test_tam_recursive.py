@@ -1,0 +1,173 @@
+"""tam-recursive: its residuals, its network in NumPy and in PyTorch, its training, and what it makes of garbage."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save
+
+from retorque.adapt import make
+from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
+from retorque.adapt.tam_recursive.readout import Readout
+from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, FEATURES, FINE, TAPS, Residuals
+from retorque.adapt.tam_recursive.weights import KEY, ON_BOARD, load_weights
+from retorque.bench.tracking import ideal_motion
+from retorque.errors import RetorqueError
+from retorque.physics.state import State
+from retorque.robots.robot import Robot
+from retorque.runtime.loop import Segment, run
+from retorque.tasks.tracking import TrackingSettings, TrackingTask
+
+
+def push(residuals: Residuals, blocks: int, acceleration: float, torque: float, inverse, start: int = 0) -> None:
+    """Reports of a joint that speeds up steadily under a steady torque."""
+    for tick in range(start, start + BLOCK * blocks):
+        time = tick * 1e-3
+        row = np.array([[0.5 * acceleration * time**2]]), np.array([[acceleration * time]]), np.array([[torque]])
+        residuals.add(State(time, *row))
+        if residuals.due:
+            residuals.close(inverse)
+
+
+def test_residuals_are_what_the_estimate_cannot_explain():
+    residuals = Residuals(np.array([2.0]), 1, 1e-3)
+    push(residuals, DEPTH + 2, 3.0, 7.0, lambda q, qd, qdd: 1.5 * qdd)
+    taps = residuals.taps(np.zeros((1, 1)))
+    assert taps.shape == (1, 1, TAPS)
+    np.testing.assert_allclose(taps[..., :-1], (7.0 - 4.5) / 2.0, rtol=1e-9)
+    assert taps[0, 0, -1] == 0.0  # the disturbance
+    assert residuals.features(taps, np.ones((1, 1))).shape == (1, 1, FEATURES)
+
+
+def test_a_gap_starts_a_new_block_and_a_repeated_report_says_nothing():
+    residuals = Residuals(np.array([1.0]), 1, 1e-3)
+    push(residuals, 3, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd)
+    assert np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2
+    push(residuals, 1, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd, start=100)
+    assert (
+        np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2
+    )  # one block after a gap has nothing to be compared with
+    still = State(0.104, np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))
+    for _ in range(2 * BLOCK):
+        residuals.add(still)
+    assert not residuals.due
+
+
+def test_what_is_not_finite_silences_one_robot_only():
+    residuals = Residuals(np.array([1.0]), 2, 1e-3)
+    for tick in range(10 * BLOCK):
+        torque = np.array([[np.nan if tick == 7 * BLOCK else 1.0], [1.0]])
+        residuals.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), torque))
+        if residuals.due:
+            residuals.close(lambda q, qd, qdd: 0.0 * qdd)
+    assert residuals.sound.tolist() == [False, True]
+    assert np.all(np.isfinite(residuals.taps(np.zeros((2, 1)))))
+    for tick in range(10 * BLOCK, (10 + FINE) * BLOCK):
+        residuals.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), np.ones((2, 1))))
+        if residuals.due:
+            residuals.close(lambda q, qd, qdd: 0.0 * qdd)
+    assert residuals.sound.all()
+
+
+def test_the_network_is_the_same_in_numpy_and_in_pytorch():
+    torch = pytest.importorskip("torch")
+    from retorque.adapt.tam_recursive.network import Network
+
+    torch.manual_seed(0)
+    network = Network()
+    torch.nn.init.normal_(network.head.weight, std=0.1)
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((3, 7, FEATURES)).astype(np.float32)
+    taps = rng.standard_normal((3, 7, TAPS)).astype(np.float32)
+    readout = Readout({name: value.detach().numpy() for name, value in network.state_dict().items()})
+    with torch.no_grad():
+        expected = network(torch.from_numpy(features), torch.from_numpy(taps), torch.ones(3, 7))
+        wider = [torch.nn.functional.pad(torch.from_numpy(x), (0, 0, 0, 1)) for x in (features, taps)]
+        padded = network(*wider, torch.tensor([1.0] * 7 + [0.0]).expand(3, 8))
+    for one, other, third in zip(readout(features, taps), expected, padded, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), atol=1e-5)
+        np.testing.assert_allclose(one, third.numpy()[:, :7], atol=1e-5)
+
+
+def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path):
+    pytest.importorskip("torch")
+    from retorque.adapt.tam_recursive.train import TrainSettings, train
+
+    settings = TrainSettings(
+        robots=("panda", "piper"), rounds=2, worlds=2, trials=3, duration=2.0, steps=40, batch=64, out=tmp_path / "run"
+    )
+    path = train(settings)
+    tensors, header = load_weights(path)
+    assert header["made"]["worlds"] == 4 and header["made"]["seed"] == 1000
+    _, first = load_weights(tmp_path / "run" / "round-1.safetensors")
+    (tmp_path / "run" / "round-2.safetensors").unlink()
+    again, _ = load_weights(train(settings))
+    assert first["made"]["round"] == 1
+    for name, value in tensors.items():
+        np.testing.assert_allclose(again[name], value, atol=1e-6)
+
+
+def test_training_refuses_what_cannot_be_done(tmp_path):
+    pytest.importorskip("torch")
+    from retorque.adapt.tam_recursive.train import TrainSettings, train
+
+    with pytest.raises(RetorqueError, match="--rounds"):
+        train(TrainSettings(rounds=0, out=tmp_path))
+    with pytest.raises(RetorqueError, match="at least one robot"):
+        train(TrainSettings(robots=(), out=tmp_path))
+
+
+def test_altered_truncated_and_foreign_weights_are_refused(tmp_path):
+    content = ON_BOARD.read_bytes()
+    short = tmp_path / "short.safetensors"
+    short.write_bytes(content[: len(content) // 2])
+    with pytest.raises(RetorqueError, match="does not hold tam-recursive weights"):
+        load_weights(short)
+    tensors, header = load_weights()
+    with safe_open(ON_BOARD, framework="np") as file:
+        metadata = file.metadata()
+    altered = tmp_path / "altered.safetensors"
+    altered.write_bytes(save({**tensors, "head.bias": tensors["head.bias"] + 1.0}, metadata=metadata))
+    with pytest.raises(RetorqueError, match="altered"):
+        load_weights(altered)
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(save(tensors, metadata={KEY: json.dumps({**header, "shape": {"block": 7}})}))
+    with pytest.raises(RetorqueError, match="another version"):
+        load_weights(other)
+    with pytest.raises(RetorqueError, match="does not hold"):
+        load_weights(Path(__file__))
+    with pytest.raises(RetorqueError, match="1000 Hz"):
+        TamRecursive(Robot.load("panda"), 1, 2e-3)
+
+
+@pytest.mark.parametrize(("robot", "world"), [("panda", {"contact": True}), ("panda", {"effect": "lugre"})])
+def test_it_beats_no_correction_by_far(robot, world):
+    robot = Robot.load(robot)
+    task = TrackingTask(robot, TrackingSettings(trials=4, seed=2000, duration=6.0, noise=True, **world))
+    external = task.external if task.pulses is not None else None
+    ideal = ideal_motion(task).position
+    errors = {}
+    for name in ("direct", "tam-recursive"):
+        segment = Segment(task.reference, task.controller())
+        trace = run(task.target(threads=1), [segment], make(name, robot, 4), external=external)
+        errors[name] = np.sqrt(np.mean((trace.position - ideal) ** 2))
+    assert errors["tam-recursive"] < 0.2 * errors["direct"]
+
+
+def test_what_it_sends_stays_finite_and_bounded_whatever_comes_in():
+    robot = Robot.load("piper")
+    adapter, rng = TamRecursive(robot, 2), np.random.default_rng(0)
+    time = 0.0
+    for tick in range(600):
+        time += 1e-3 * rng.integers(0, 3)
+        value = rng.standard_normal((3, 2, 6)) * 10.0 ** rng.uniform(-3, 6)
+        if tick % 5 == 0:
+            value[rng.integers(3), rng.integers(2)] = rng.choice([np.nan, np.inf])
+        adapter.observe(State(time, *value))
+        adapter.learn()
+        assert np.all(np.abs(adapter._own) <= MOST_OWN * adapter.unit)
+        assert np.all(np.isfinite(adapter.external_torque))
+    home = State(time + 1.0, np.tile(robot.home, (2, 1)), np.zeros((2, 6)), np.zeros((2, 6)))
+    assert np.all(np.isfinite(adapter.correct(home, np.ones((2, 6)))))

@@ -23,7 +23,9 @@ MOST_OWN = 3.0
 MOST_EXTERNAL = 0.5
 """Largest external torque, as a share of the torque limit."""
 PUSHED = 0.25
-"""Root mean square of the external torques above which nothing is learnt [units]."""
+"""Root mean square of the external torques above which something may touch the robot [units]."""
+CLEARLY = 4.0
+"""How many times the own torques they must be for that: backlash looks like small pushes now and then."""
 MEMORY = 10
 """Answers of the network that an equation's samples reach back to."""
 
@@ -66,6 +68,7 @@ class TamRecursive(RecursiveContact):
         self._pushed, self._own = np.zeros(shape), np.zeros(shape)
         self._uncertain = self.unit * np.ones(shape)
         self._push_sizes = np.zeros((MEMORY, self.trials))
+        self._touching = np.zeros(self.trials, dtype=bool)
         self.answers = 0
         """How often the network has answered since the start."""
 
@@ -98,18 +101,17 @@ class TamRecursive(RecursiveContact):
         most = MOST_EXTERNAL * self._strength
         self._pushed = np.clip(np.nan_to_num(external), -most, most)
         self._own = np.clip(np.nan_to_num(own), -MOST_OWN * self.unit, MOST_OWN * self.unit)
-        size = np.sqrt(np.mean((self._pushed / self.unit) ** 2, axis=-1))
-        self._push_sizes[self.answers % MEMORY] = size
+        push, own_size = (np.sqrt(np.mean((x / self.unit) ** 2, axis=-1)) for x in (self._pushed, self._own))
+        self._push_sizes[self.answers % MEMORY] = push
+        begins = (push > PUSHED) & (push > CLEARLY * own_size)
+        self._touching = begins | (self._touching & (self._push_sizes.max(axis=0) > PUSHED))
         self._limit_share()
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         step = self.settings.stride * self.timestep
         self._uncertain = np.linalg.norm(spread, axis=1)
-        self.contact = self._push_sizes.max(axis=0) > PUSHED
-        self._touched = np.where(self.contact, self._touched + step, 0.0)
-        self._reopen(self._touched > LONGEST)
-        for earlier in self._pending:
-            earlier.accepted &= ~self.contact
+        self._touched = np.where(self._touching, self._touched + step, 0.0)
+        self.contact = self._touching & (self._touched <= LONGEST)  # what lasts longer is the robot's own, and learnt
         equation.accepted &= ~self.contact
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 

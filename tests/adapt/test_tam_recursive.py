@@ -153,7 +153,7 @@ def test_it_beats_no_correction_by_far(robot, world):
         segment = Segment(task.reference, task.controller())
         trace = run(task.target(threads=1), [segment], make(name, robot, 4), external=external)
         errors[name] = np.sqrt(np.mean((trace.position - ideal) ** 2))
-    assert errors["tam-recursive"] < 0.2 * errors["direct"]
+    assert errors["tam-recursive"] < 0.4 * errors["direct"]
 
 
 def test_what_it_sends_stays_finite_and_bounded_whatever_comes_in():

@@ -26,7 +26,7 @@ from retorque.tasks.tracking import TrackingSettings, TrackingTask, fixed_base
 
 Array = np.ndarray
 
-LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privileged")
+LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privileged", "physpred")
 """Variants that a first look does not need."""
 
 

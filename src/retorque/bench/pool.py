@@ -46,9 +46,11 @@ def run_jobs(
         ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool,
     ):
         task = bar.add_task(title, total=work)
-        futures: list[Future[Any]] = [pool.submit(function, *job) for job in jobs]
-        pending = set(futures)
+        futures: list[Future[Any]] = []
         try:
+            for job in jobs:  # starts the processes: an interrupt may come here already
+                futures.append(pool.submit(function, *job))
+            pending = set(futures)
             while pending:
                 finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 bar.update(task, completed=counter.value)

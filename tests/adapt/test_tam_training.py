@@ -214,4 +214,4 @@ def test_the_drive_undoes_its_inverse():
     torque[0] = 0.0
     command = inverse_drive(torch, torque, dead_zone, scale)
     assert (command - torque).abs().max() > 1.0
-    torch.testing.assert_close(forward_drive(command, dead_zone, scale), torque, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(forward_drive(torch, command, dead_zone, scale), torque, rtol=1e-12, atol=1e-12)

@@ -34,7 +34,7 @@ class Context:
         self.robot = robot
         self.body = RigidBody(robot)
         self.profile = p = profile_of(robot)
-        self.unit = np.maximum(0.5 * p.friction_max, 1e-3)  # (n,) [N·m]
+        self.unit = torque_unit(robot)
         low = np.where(np.isfinite(robot.lower), robot.lower, robot.home - np.pi)
         high = np.where(np.isfinite(robot.upper), robot.upper, robot.home + np.pi)
         poses = np.random.default_rng(0).uniform(low, high, (256, robot.n))
@@ -91,6 +91,11 @@ class Context:
         matrix[..., 1:, :, :] -= matrix[..., :1, :, :]
         bias[..., 1:, :] -= bias[..., :1, :]
         return matrix * self.probe_scale[:, None], bias * self.probe_scale
+
+
+def torque_unit(robot: Robot) -> Array:
+    """Torque that counts as one, (n,) [N·m]: half of the largest friction the profile allows."""
+    return np.maximum(0.5 * profile_of(robot).friction_max, 1e-3)
 
 
 def mass_matrices(body: RigidBody, q: Array) -> Array:

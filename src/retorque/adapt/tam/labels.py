@@ -79,10 +79,10 @@ def inverse_drive(xp: Any, torque: Any, dead_zone: Any, torque_scale: Any) -> An
     return scaled / xp.where(scaled >= 0.0, torque_scale[..., 0], torque_scale[..., 1])
 
 
-def forward_drive(command: Any, dead_zone: Any, torque_scale: Any) -> Any:
-    """B.1 and B.4 in PyTorch; the same as `retorque.physics.actuator.drive`."""
-    scaled = (command >= 0.0) * torque_scale[..., 0] * command + (command < 0.0) * torque_scale[..., 1] * command
-    width = (scaled >= 0.0) * dead_zone[..., 0] + (scaled < 0.0) * dead_zone[..., 1]
-    inside = abs(scaled) <= width
-    outside = (abs(scaled) - width + DEAD_ZONE_SLOPE * width) * ((scaled > 0.0) * 2.0 - 1.0)
-    return inside * DEAD_ZONE_SLOPE * scaled + ~inside * outside
+def forward_drive(xp: Any, command: Any, dead_zone: Any, torque_scale: Any) -> Any:
+    """B.1 and B.4, in NumPy or PyTorch; the same as `retorque.physics.actuator.drive`."""
+    scaled = xp.where(command >= 0.0, torque_scale[..., 0], torque_scale[..., 1]) * command
+    width = xp.where(scaled >= 0.0, dead_zone[..., 0], dead_zone[..., 1])
+    size = abs(scaled)
+    outside = xp.sign(scaled) * (size - width + DEAD_ZONE_SLOPE * width)
+    return xp.where(size <= width, DEAD_ZONE_SLOPE * scaled, outside)

@@ -84,7 +84,7 @@ def _losses(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor, 
     inverse = inverse_response(batch)
     unit = batch["unit"][:, None, None, None]
     nominal_error = torch.matmul(inverse[:, :, :, None], (error * unit)[..., None])[..., 0] / unit
-    loss = _huber(error * weight) + _huber(nominal_error / (1.0 + 0.1 * nominal_error.detach().abs()))
+    loss = huber(error * weight, HUBER) + huber(nominal_error / (1.0 + 0.1 * nominal_error.detach().abs()), HUBER)
     # An error along the motion adds energy; where the ideal robot is heavier than its target, that soon runs away.
     along = error.detach() * batch["window"][:, :, :, 1, :, 0][:, :, :, None] > 0.0
     amplified = torch.diagonal(inverse, dim1=-2, dim2=-1).clip(1.0, 1.5)[:, :, :, None]
@@ -115,7 +115,7 @@ def rolled(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor) -
         limit = batch["limit"][:, None, None]
         command = torch.clip(command, -limit, limit)
         drive = {k: batch[k][:, None, None] for k in ("dead_zone", "torque_scale")}
-        moving = forward_drive(command, **drive) - batch["losses"] + batch["external"] - batch["b"]
+        moving = forward_drive(torch, command, **drive) - batch["losses"] + batch["external"] - batch["b"]
         ideal = torch.matmul(inverse_response(batch), moving[..., None])[..., 0] - batch["ideal_bias"]
         acceleration = torch.matmul(batch["ideal_inverse"], ideal[..., None])[..., 0].clip(-200.0, 200.0)
         q, qd, torque = batch["window"].unbind(3)  # (rollouts, columns, states, n, L)
@@ -141,8 +141,9 @@ def inverse_response(batch: dict[str, Tensor]) -> Tensor:
     return torch.linalg.inv(batch["A"] + torch.diag_embed(missing)[:, None, None])
 
 
-def _huber(error: Tensor) -> Tensor:
-    return functional.huber_loss(error, torch.zeros_like(error), delta=HUBER, reduction="none") / HUBER
+def huber(error: Tensor, threshold: float) -> Tensor:
+    """Huber loss of each error, in thresholds."""
+    return functional.huber_loss(error, torch.zeros_like(error), delta=threshold, reduction="none") / threshold
 
 
 def correction_errors(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor) -> tuple[Tensor, Tensor]:

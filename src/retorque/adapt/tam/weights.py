@@ -64,27 +64,29 @@ def save_weights(
 
 def load_weights(path: Path) -> tuple[dict[str, Array], Preset, dict[str, Any]]:
     """Tensors, preset and header of a file; a truncated, altered or foreign one is refused."""
+    tensors, header = read(path, KEY, "TAM", FORMAT)
+    return tensors, Preset.of(header["preset"]), header
+
+
+def read(path: Path, key: str, kind: str, version: int) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Tensors of a safetensors file and the JSON header under a key; a truncated, altered or foreign one is refused."""
     try:
         with safe_open(path, framework="np") as file:
-            header = json.loads((file.metadata() or {})[KEY])
+            header = json.loads((file.metadata() or {})[key])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        version, expected = header["format"], header["checksum"]
+        found, expected = header["format"], header["checksum"]
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise RetorqueError(f"'{path}' does not hold TAM weights ({error}); train or copy them again") from error
-    if version != FORMAT:
-        raise RetorqueError(f"'{path}' has weights of format {version}, this version reads {FORMAT}; train them again")
+        raise RetorqueError(f"'{path}' does not hold {kind} weights ({error}); train or copy them again") from error
+    if found != version:
+        raise RetorqueError(f"'{path}' has weights of format {found}, this version reads {version}; train them again")
     if checksum(tensors) != expected:
         raise RetorqueError(f"'{path}' was altered: its numbers do not match its checksum; copy it again")
-    return tensors, Preset.of(header["preset"]), header
+    return tensors, header
 
 
 def check(header: dict[str, Any], path: Path, robot: Robot, timestep: float) -> None:
     """Refuse weights of another robot, joint order, rate or gravity convention."""
-    if abs(timestep * header["rate"] - 1.0) > 1e-6:
-        raise RetorqueError(
-            f"'{path}' was trained at {header['rate']:.0f} Hz and cannot run at {1.0 / timestep:.0f} Hz; use a "
-            f"timestep of {1.0 / header['rate']} s"
-        )
+    check_rate(header["rate"], path, timestep)
     if header["gravity"] != GRAVITY:
         raise RetorqueError(f"'{path}' was trained with another gravity convention ('{header['gravity']}')")
     only = header["only"]
@@ -94,6 +96,15 @@ def check(header: dict[str, Any], path: Path, robot: Robot, timestep: float) -> 
     if joints is not None and joints != list(robot.joint_names):
         raise RetorqueError(
             f"'{path}' expects joints {', '.join(joints)} of '{robot.name}', not {', '.join(robot.joint_names)}"
+        )
+
+
+def check_rate(rate: float, path: Path, timestep: float) -> None:
+    """Refuse weights of another control rate [Hz]."""
+    if abs(timestep * rate - 1.0) > 1e-6:
+        raise RetorqueError(
+            f"'{path}' was trained at {rate:.0f} Hz and cannot run at {1.0 / timestep:.0f} Hz; use a timestep of "
+            f"{1.0 / rate} s"
         )
 
 

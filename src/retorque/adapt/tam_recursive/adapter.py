@@ -9,10 +9,11 @@ import numpy as np
 from retorque.adapt.health import Health
 from retorque.adapt.recursive.adapter import Equation
 from retorque.adapt.recursive.contact import LONGEST, RecursiveContact
+from retorque.adapt.tam.context import torque_unit
+from retorque.adapt.tam.weights import check_rate
 from retorque.adapt.tam_recursive.readout import Readout
 from retorque.adapt.tam_recursive.residuals import Residuals
-from retorque.adapt.tam_recursive.weights import check, load_weights
-from retorque.physics.profile import profile_of
+from retorque.adapt.tam_recursive.weights import ON_BOARD, load_weights
 from retorque.physics.state import State
 from retorque.robots.robot import Robot
 
@@ -28,11 +29,6 @@ CLEARLY = 4.0
 """How many times the own torques they must be for that: backlash looks like small pushes now and then."""
 MEMORY = 10
 """Answers of the network that an equation's samples reach back to."""
-
-
-def torque_unit(robot: Robot) -> Array:
-    """Torque that counts as one, (n,) [N·m]: half of the largest friction the profile allows."""
-    return np.maximum(0.5 * profile_of(robot).friction_max, 1e-3)
 
 
 class TamRecursive(RecursiveContact):
@@ -52,8 +48,9 @@ class TamRecursive(RecursiveContact):
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
     ):
-        tensors, header = load_weights(weights)
-        check(header, timestep)
+        path = weights or ON_BOARD
+        tensors, header = load_weights(path)
+        check_rate(header["shape"]["rate"], path, timestep)
         self.unit = torque_unit(robot)
         self.residuals = Residuals(self.unit, trials, timestep)
         self._network = Readout(tensors)

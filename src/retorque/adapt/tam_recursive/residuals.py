@@ -107,7 +107,6 @@ class Residuals:
         keep = np.exp(-BLOCK * self.timestep / NOISE_MEMORY)
         self._roughness = keep * self._roughness + (1.0 - keep) * np.minimum(rough, (10.0 * self.unit) ** 2)
         self._ring = np.concatenate([residual[None], self._ring[:-1]])
-        self.acceleration = acceleration
         return True
 
     def taps(self, disturbance: Array) -> Array:

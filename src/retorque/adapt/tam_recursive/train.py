@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from torch import Tensor
-from torch.nn import functional
 
+from retorque.adapt.tam.loss import huber
 from retorque.adapt.tam.train_settings import FIVE
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.data import WorldSettings, collect
@@ -168,7 +169,7 @@ def _learn(
         optimiser, max_lr=settings.learning_rate, total_steps=steps, pct_start=0.05
     )
     count = len(data["own"])
-    recent: list[float] = []
+    recent: deque[float] = deque(maxlen=steps // 10 + 1)
     for _ in range(steps):
         rows = torch.from_numpy(rng.integers(0, count, settings.batch))
         loss = objective(network, {name: array[rows] for name, array in data.items()})
@@ -177,7 +178,7 @@ def _learn(
         torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
         optimiser.step()
         schedule.step()
-        recent = [*recent[-(steps // 10) :], float(loss.detach())]
+        recent.append(float(loss.detach()))
         tell()
     return float(np.mean(recent))
 
@@ -196,17 +197,13 @@ def objective(network: Network, batch: dict[str, Tensor]) -> Tensor:
     room = TamRecursive.authority * known.norm(dim=-1) / (_answer(batch, known).norm(dim=-1) + 1e-6)
     wrong = room.clip(max=1.0)[:, None] * _answer(batch, pushed) + own - batch["own"]
     nominal = torch.matmul(batch["inverse"], wrong[..., None])[..., 0]
-    loss = _huber(wrong) + _huber(nominal)
+    loss = huber(wrong, HUBER) + huber(nominal, HUBER)
     return 0.5 * (loss * present).sum() / present.sum()
 
 
 def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:
     """(A - 1) w: the torque that lets a robot yield to a push as the ideal one would, (samples, n) [units]."""
     return torch.matmul(batch["response"], external[..., None])[..., 0] - external
-
-
-def _huber(error: Tensor) -> Tensor:
-    return functional.huber_loss(error, torch.zeros_like(error), delta=HUBER, reduction="none") / HUBER
 
 
 def _tensors(network: Network) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ LEVEL = {
     "errors": 0,
     "files": 0,
     "processes": 0,
+    "jobs": 1,
     "robots": 1,
     "physics": 2,
     "control": 3,

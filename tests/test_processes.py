@@ -10,7 +10,7 @@ from pathlib import Path
 SCRIPT = """
 import os, sys, time
 from pathlib import Path
-from retorque.bench.pool import run_jobs
+from retorque.jobs import run_jobs
 
 def job(folder):
     Path(folder, str(os.getpid())).touch()

@@ -35,7 +35,7 @@ class Command:
     settings: str = "Settings"
     """The dataclass that the options are made from."""
     function: str = "run"
-    """Takes the settings; returns a report or a table to print, an exit code, or nothing."""
+    """Takes the settings; returns a report or a table to print, the file that it wrote, an exit code, or nothing."""
     bare: dict[str, str] = dataclasses.field(default_factory=dict)
     """What an option means that is given without its value."""
     more: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "tam": Command(
             summary="data, pretraining and fine-tuning of the torque adaptation module; resumes where it stopped",
             example="retorque train tam --robots panda --preset small --hours 2 --out tam-panda",
-            module="adapt.tam.commands",
+            module="adapt.tam.train",
             settings="TrainSettings",
             function="train",
             more=(
@@ -259,6 +259,9 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
     result = getattr(module, command.function)(settings)
     if result is None or isinstance(result, int):
         return result or 0
+    if isinstance(result, Path):
+        print(f"written: {result}", file=sys.stderr)
+        return 0
     from rich.console import Console
 
     # A pipe or a file has no width: wide enough that no row is broken.

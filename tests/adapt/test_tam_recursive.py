@@ -11,7 +11,7 @@ from safetensors.numpy import save
 from retorque.adapt import make
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.adapt.tam_recursive.readout import Readout
-from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, FEATURES, FINE, TAPS, Residuals
+from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, DOUBTS, FEATURES, FINE, TAPS, Residuals
 from retorque.adapt.tam_recursive.weights import KEY, ON_BOARD, load_weights
 from retorque.bench.tracking import ideal_motion
 from retorque.errors import RetorqueError
@@ -38,7 +38,7 @@ def test_residuals_are_what_the_estimate_cannot_explain():
     assert taps.shape == (1, 1, TAPS)
     np.testing.assert_allclose(taps[..., :-1], (7.0 - 4.5) / 2.0, rtol=1e-9)
     assert taps[0, 0, -1] == 0.0  # the disturbance
-    assert residuals.features(taps, np.ones((1, 1))).shape == (1, 1, FEATURES)
+    assert residuals.features(taps, np.ones((DOUBTS, 1, 1))).shape == (1, 1, FEATURES)
 
 
 def test_a_gap_starts_a_new_block_and_a_repeated_report_says_nothing():

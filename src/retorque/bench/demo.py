@@ -16,11 +16,11 @@ from retorque.adapt import ADAPTERS, make
 from retorque.bench.demo_arm import animation
 from retorque.bench.demo_page import page
 from retorque.bench.demo_plots import plot
-from retorque.bench.pool import report as report_work
-from retorque.bench.pool import run_jobs
 from retorque.bench.tracking import adapted_motion, ideal_motion
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
+from retorque.jobs import report as report_work
+from retorque.jobs import run_jobs
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking import TrackingSettings, TrackingTask, fixed_base
 

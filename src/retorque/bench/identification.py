@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from retorque.bench.report import Report, Row
 from retorque.errors import RetorqueError, unknown
 from retorque.identify.friction import preset
 from retorque.identify.motion import Motion
 from retorque.identify.recordings import Split, record, together
+from retorque.jobs import progress
 from retorque.robots.robot import Robot
 
 Array = np.ndarray
@@ -61,7 +60,7 @@ def run(settings: Settings) -> Report:
         raise RetorqueError("trials, thin and epochs must be at least 1")
     robot = Robot.load(settings.robot)
     rows = []
-    with progress_bar() as bar:
+    with progress() as bar:
         task = bar.add_task("recording", total=1.0 + len(settings.methods))
         split = record(
             robot,
@@ -87,12 +86,6 @@ def run(settings: Settings) -> Report:
         rows=rows,
         notes="normalised mean squared torque error; the paper's robot is a real Panda, ours a simulated stand-in",
     )
-
-
-def progress_bar() -> Progress:
-    """What is done, how much of it, and how long it will take, on standard error."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _fit(

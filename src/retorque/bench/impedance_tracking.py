@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from retorque.bench.identification import progress_bar
 from retorque.bench.report import Report, Row
 from retorque.errors import RetorqueError
+from retorque.jobs import progress
 from retorque.robots.robot import Robot
 
 METRICS = ("joint RMSE", "final offset")
@@ -65,7 +66,7 @@ def run(settings: Settings) -> Report:
     from retorque.identify.streaming import StreamingModel
 
     robot = Robot.load(settings.robot)
-    with progress_bar() as bar:
+    with progress() as bar:
         task = bar.add_task("starting", total=1.0)
         tell = lambda label, part: bar.update(task, description=label, completed=part)  # noqa: E731
         found = build(
@@ -86,7 +87,7 @@ def run(settings: Settings) -> Report:
                 speed,
                 velocity=settings.velocity,
                 seed=settings.seed,
-                progress=lambda part, speed=speed: tell(f"tracking, {speed}", part),  # type: ignore[misc]
+                progress=partial(tell, f"tracking, {speed}"),
             )
             for speed in DURATIONS
         }

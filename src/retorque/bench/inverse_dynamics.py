@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.identification import METRICS, progress_bar
+from retorque.bench.identification import METRICS
 from retorque.bench.report import Report, Row
 from retorque.errors import RetorqueError
+from retorque.jobs import progress
 from retorque.robots.robot import Robot
 
 PAPER: dict[str, tuple[float, float, float]] = {
@@ -58,7 +59,7 @@ def run(settings: Settings) -> Report:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     robot = Robot.load(settings.robot)
     sets = []
-    with progress_bar() as bar:
+    with progress() as bar:
         task = bar.add_task("starting", total=1.0)
         for trial in range(settings.trials):
             folder = None if settings.folder is None else settings.folder / f"trial-{trial}"

@@ -10,10 +10,10 @@ import numpy as np
 
 from retorque.adapt.direct import Direct
 from retorque.bench.adapters import check_adapters, halves, supervised
-from retorque.bench.pool import report as report_work
-from retorque.bench.pool import run_jobs
 from retorque.bench.report import Report, Row
 from retorque.errors import RetorqueError
+from retorque.jobs import report as report_work
+from retorque.jobs import run_jobs
 from retorque.physics.effects import EFFECTS
 from retorque.robots.robot import Robot
 from retorque.runtime.loop import Segment, Trace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -31,8 +33,8 @@ class OperationalSpace(Controller):
     def __init__(
         self,
         robot: Robot,
-        stiffness: Array = (200.0, 200.0, 200.0, 60.0, 60.0, 60.0),  # type: ignore[assignment]
-        damping: Array = (30.0, 30.0, 30.0, 10.0, 10.0, 10.0),  # type: ignore[assignment]
+        stiffness: Sequence[float] = (200.0, 200.0, 200.0, 60.0, 60.0, 60.0),
+        damping: Sequence[float] = (30.0, 30.0, 30.0, 10.0, 10.0, 10.0),
         nullspace_stiffness: float = 0.5,
         frame: Frame | None = None,
     ):

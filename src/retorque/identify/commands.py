@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from retorque.errors import RetorqueError
 from retorque.files import check_folder, write_whole
@@ -28,6 +27,7 @@ from retorque.identify.payload import estimate_payload
 from retorque.identify.signal import Filter
 from retorque.identify.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
 from retorque.identify.torque_model import TorqueModel
+from retorque.jobs import progress
 from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
 
@@ -161,8 +161,7 @@ def fit_with_progress(
     from retorque.identify.delan_estimator import DeepLagrangian
 
     assert isinstance(method, DeepLagrangian)  # the only black box
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress() as bar:
         task = bar.add_task("training", total=method.settings.epochs)
 
         def tell(epoch: int, loss: float) -> None:

@@ -124,14 +124,14 @@ class Estimate(TorqueModel):
             if link.joint is None:
                 links.append(link)
                 continue
-            body = inertia[index]
-            six = (body[0, 0], body[1, 1], body[2, 2], body[0, 1], body[0, 2], body[1, 2])
+            x, y, z = centre[index].tolist()
+            (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia[index].tolist()
             links.append(
                 replace(
                     link,
                     mass=float(mass[index]),
-                    centre=tuple(map(float, centre[index])),  # type: ignore[arg-type]
-                    inertia=tuple(map(float, six)),  # type: ignore[arg-type]
+                    centre=(x, y, z),
+                    inertia=(xx, yy, zz, xy, xz, yz),
                     joint=replace(link.joint, armature=float(self.armature[index])),
                 )
             )

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -69,7 +69,9 @@ def open_table(path: str | Path) -> Table:
 
 
 def _stream(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")  # type: ignore[return-value]
+    if path.suffix.lower() == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return open(path, "rb")
 
 
 def _lines(path: Path, broken: Callable[[], None]) -> Iterator[str]:

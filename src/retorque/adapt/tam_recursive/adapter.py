@@ -79,7 +79,9 @@ class TamRecursive(RecursiveContact):
         self._ticks += 1
         if self.residuals.due and self.residuals.close(self._inverse):
             self.taps = self.residuals.taps(self._disturbance)
-            self.features = self.residuals.features(self.taps, self._uncertain)
+            persistent = np.sqrt(np.clip(self._persistent, 0.0, self._total))
+            doubts = np.stack([self._uncertain, persistent, np.sqrt(self._total)])
+            self.features = self.residuals.features(self.taps, doubts)
             external, own = self._network(self.features, self.taps)
             sound = self.residuals.sound[:, None]
             self._answer(external * self.unit * sound, own * self.unit * sound)

@@ -19,7 +19,9 @@ COARSE = (12, 24, 48)
 TAPS = FINE + len(COARSE) + 1
 """Torques that the module weighs: residuals, and what the estimator itself takes for persistent."""
 DEPTH = FINE + sum(COARSE)
-FEATURES = TAPS + 12
+DOUBTS = 3
+"""Of the estimate's torques, of what persists beyond them, and of all that they leave."""
+FEATURES = TAPS + 11 + DOUBTS
 """Numbers the module sees of each joint."""
 NOISE_MEMORY = 0.5
 """Time over which the residuals' noise is learnt [s]."""
@@ -122,12 +124,12 @@ class Residuals:
             start += length
         return np.moveaxis(np.concatenate([*parts, disturbance[None]]), 0, -1) / self.unit[:, None]
 
-    def features(self, taps: Array, doubt: Array) -> Array:
+    def features(self, taps: Array, doubts: Array) -> Array:
         """What the module sees, (trials, n, FEATURES) float32.
 
         Args:
             taps: of `taps`.
-            doubt: standard deviation of the estimate's torques (trials, n) [N·m].
+            doubts: standard deviations that the estimator has learnt (DOUBTS, trials, n) [N·m].
         """
         v = self._velocities
         moving = np.concatenate([np.tanh(v / 0.03), np.tanh(v[:1] / 0.2), v[:1], v[:1] - v[3:]])
@@ -135,6 +137,5 @@ class Residuals:
         recent = taps[..., :FINE].mean(axis=-1) / (noise / np.sqrt(FINE) + 0.02)
         energy = np.broadcast_to(np.mean(recent**2, axis=-1, keepdims=True), recent.shape)  # of all joints together
         added = [np.log(noise + 0.01), np.arcsinh(recent), np.tanh((v[0] - v[3]) / 0.03), np.arcsinh(energy)]
-        added.append(np.log(doubt / self.unit + 0.01))
-        rest = np.concatenate([moving, np.stack(added)])
+        rest = np.concatenate([moving, np.stack(added), np.log(doubts / self.unit + 0.01)])
         return np.concatenate([np.arcsinh(taps), np.moveaxis(rest, 0, -1)], axis=-1).astype(np.float32)

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 from torch import Tensor
@@ -29,15 +22,12 @@ from retorque.adapt.tam_recursive.network import Network
 from retorque.adapt.tam_recursive.weights import load_weights, save_weights
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
-from retorque.processes import end_with_parent
+from retorque.jobs import progress, report, run_jobs
 from retorque.robots.robot import Robot
 
 log = logging.getLogger(__name__)
 
-Tell = Callable[[], None]
-"""Called when one more piece of work is done."""
-
-HUBER = 0.5
+HUBER = 0.05
 """Threshold of the Huber loss [units]."""
 
 
@@ -49,7 +39,7 @@ class TrainSettings:
     """Robots that are driven."""
     rounds: int = 3
     """How often worlds are driven with the weights so far; the first time the module says nothing."""
-    worlds: int = 15
+    worlds: int = 30
     """Worlds of each round; robots take turns."""
     trials: int = 16
     """Robots in a world."""
@@ -86,58 +76,47 @@ def train(settings: TrainSettings) -> Path:
     path = settings.out / "round-0.safetensors"
     save_weights(path, _tensors(network), {"seed": settings.seed, "round": 0})
     files: list[Path] = []
-    with _bar() as bar:
-        for turn in range(settings.rounds):
-            task = bar.add_task(f"worlds of round {turn + 1}", total=settings.worlds)
-            files += _drive(settings, turn, path, partial(bar.advance, task))
-            path = settings.out / f"round-{turn + 1}.safetensors"
-            if path.exists():
-                network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
-                continue
-            steps = settings.steps * (settings.last if turn + 1 == settings.rounds else 1)
-            task = bar.add_task(f"learning, round {turn + 1}", total=steps)
-            data = _together(files, joints)
-            loss = _learn(settings, network, data, turn, steps, partial(bar.advance, task))
-            minutes = round((time.monotonic() - begun) / 60.0, 1)
-            made = {
-                "seed": settings.seed,
-                "round": turn + 1,
-                "worlds": len(files),
-                "robots": list(settings.robots),
-                "loss": loss,
-                "minutes": minutes,
-            }
-            save_weights(path, _tensors(network), made)
-            log.info("round %d: loss %.4f, %.1f minutes", turn + 1, loss, minutes)
+    for turn in range(settings.rounds):
+        files += _drive(settings, turn, path)
+        path = settings.out / f"round-{turn + 1}.safetensors"
+        if path.exists():
+            network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
+            continue
+        loss = _learn(settings, network, _together(files, joints), turn)
+        minutes = round((time.monotonic() - begun) / 60.0, 1)
+        made = {
+            "seed": settings.seed,
+            "round": turn + 1,
+            "worlds": len(files),
+            "robots": list(settings.robots),
+            "loss": loss,
+            "minutes": minutes,
+        }
+        save_weights(path, _tensors(network), made)
+        log.info("round %d: loss %.4f, %.1f minutes", turn + 1, loss, minutes)
     tensors, header = load_weights(path)
     final = settings.out / "weights.safetensors"
     save_weights(final, tensors, header["made"])
     return final
 
 
-def _drive(settings: TrainSettings, turn: int, weights: Path, tell: Tell) -> list[Path]:
+def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:
     """Worlds of a round, made by processes of their own."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     worlds = WorldSettings(trials=settings.trials, duration=settings.duration)
-    paths = [settings.out / f"world-{turn}-{index:03d}.safetensors" for index in range(settings.worlds)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(settings.workers, context, end_with_parent, (os.getpid(),)) as pool:
-        jobs = []
-        for index, path in enumerate(paths):
-            robot = settings.robots[index % len(settings.robots)]
-            seed = int(np.random.SeedSequence([settings.seed, turn, index]).generate_state(1)[0])
-            jobs.append(pool.submit(_world, path, robot, weights, worlds, seed))
-        for job in jobs:
-            job.result()
-            tell()
-    return paths
+    jobs = []
+    for index in range(settings.worlds):
+        path = settings.out / f"world-{turn}-{index:03d}.safetensors"
+        seed = int(np.random.SeedSequence([settings.seed, turn, index]).generate_state(1)[0])
+        jobs.append((path, settings.robots[index % len(settings.robots)], weights, worlds, seed))
+    run_jobs(_world, jobs, len(jobs), f"worlds of round {turn + 1}", settings.workers)
+    return [job[0] for job in jobs]
 
 
 def _world(path: Path, robot: str, weights: Path, worlds: WorldSettings, seed: int) -> None:
     """Drive one world unless its file is there."""
     if not path.exists():
         write_whole(path, save(collect(Robot.load(robot), weights, worlds, seed)))
+    report(1)
 
 
 def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
@@ -159,10 +138,9 @@ def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
     return data
 
 
-def _learn(
-    settings: TrainSettings, network: Network, data: dict[str, Tensor], turn: int, steps: int, tell: Tell
-) -> float:
+def _learn(settings: TrainSettings, network: Network, data: dict[str, Tensor], turn: int) -> float:
     """Train on all worlds so far; the mean loss over the last tenth."""
+    steps = settings.steps * (settings.last if turn + 1 == settings.rounds else 1)
     rng = np.random.default_rng([settings.seed, turn, 1])
     optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
@@ -170,16 +148,16 @@ def _learn(
     )
     count = len(data["own"])
     recent: deque[float] = deque(maxlen=steps // 10 + 1)
-    for _ in range(steps):
-        rows = torch.from_numpy(rng.integers(0, count, settings.batch))
-        loss = objective(network, {name: array[rows] for name, array in data.items()})
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
-        optimiser.step()
-        schedule.step()
-        recent.append(float(loss.detach()))
-        tell()
+    with progress() as bar:
+        for _ in bar.track(range(steps), description=f"learning, round {turn + 1}"):
+            rows = torch.from_numpy(rng.integers(0, count, settings.batch))
+            loss = objective(network, {name: array[rows] for name, array in data.items()})
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
+            optimiser.step()
+            schedule.step()
+            recent.append(float(loss.detach()))
     return float(np.mean(recent))
 
 
@@ -208,8 +186,3 @@ def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:
 
 def _tensors(network: Network) -> dict[str, np.ndarray]:
     return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True))

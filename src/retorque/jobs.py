@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from retorque.processes import end_with_parent
 
@@ -24,6 +24,18 @@ def report(amount: int) -> None:
             _done.value += amount
 
 
+def progress() -> Progress:
+    """A bar of what is done, on the error stream; it goes when the work is over."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
 def run_jobs(
     function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], work: int, title: str, workers: int = 0
 ) -> list[Any]:
@@ -33,16 +45,8 @@ def run_jobs(
         os.environ.setdefault(name, "1")  # the processes are the parallelism
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
     with (
-        Progress(*columns, console=console, transient=True) as bar,
+        progress() as bar,
         ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool,
     ):
         task = bar.add_task(title, total=work)

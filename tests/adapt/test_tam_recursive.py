@@ -1,6 +1,7 @@
 """tam-recursive: its residuals, its network in NumPy and in PyTorch, its training, and what it makes of garbage."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
     assert first["made"]["round"] == 1
     for name, value in tensors.items():
         np.testing.assert_allclose(again[name], value, atol=1e-6)
+    with pytest.raises(RetorqueError, match="another --seed"):
+        train(replace(settings, seed=1001))
 
 
 def test_training_refuses_what_cannot_be_done(tmp_path):

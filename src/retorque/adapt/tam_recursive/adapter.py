@@ -27,6 +27,8 @@ PUSHED = 0.25
 """Root mean square of the external torques above which something may touch the robot [units]."""
 CLEARLY = 4.0
 """How many times the own torques they must be for that: backlash looks like small pushes now and then."""
+SURPRISING = 10.0
+"""Squared Mahalanobis distance of an innovation below which the estimate may still be what is wrong: it learns on."""
 MEMORY = 10
 """Answers of the network that an equation's samples reach back to."""
 
@@ -110,7 +112,9 @@ class TamRecursive(RecursiveContact):
         step = self.settings.stride * self.timestep
         self._uncertain = np.linalg.norm(spread, axis=1)
         self._touched = np.where(self._touching, self._touched + step, 0.0)
-        self.contact = self._touching & (self._touched <= LONGEST)  # what lasts longer is the robot's own, and learnt
+        surprising = self._distance(innovation, spread, equation.noise_factor) > SURPRISING
+        # What lasts longer is the robot's own, and learnt.
+        self.contact = self._touching & surprising & (self._touched <= LONGEST)
         equation.accepted &= ~self.contact
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ class TrainSettings:
 
     robots: tuple[str, ...] = FIVE
     """Robots that are driven."""
-    rounds: int = 3
+    rounds: int = 5
     """How often worlds are driven with the weights so far; the first time the module says nothing."""
     worlds: int = 30
     """Worlds of each round; robots take turns."""
@@ -68,7 +69,7 @@ def train(settings: TrainSettings) -> Path:
             raise RetorqueError(f"--{name} must be at least 1")
     if not settings.robots or settings.duration < 2.0:
         raise RetorqueError("training needs at least one robot and motions of 2 s")
-    settings.out.mkdir(parents=True, exist_ok=True)
+    _claim(settings)
     joints = max(Robot.load(name).n for name in settings.robots)
     torch.manual_seed(settings.seed)
     network = Network()
@@ -98,6 +99,25 @@ def train(settings: TrainSettings) -> Path:
     final = settings.out / "weights.safetensors"
     save_weights(final, tensors, header["made"])
     return final
+
+
+def _claim(settings: TrainSettings) -> None:
+    """Make the folder this run's; a folder of a run with other settings is refused."""
+    settings.out.mkdir(parents=True, exist_ok=True)
+    file = settings.out / "settings.json"
+    own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "out")}
+    own = json.loads(json.dumps(own))
+    if not file.exists():
+        write_whole(file, json.dumps(own, indent=1))
+        return
+    try:
+        found = json.loads(file.read_text())
+        others = [name for name in own if found[name] != own[name]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RetorqueError(f"cannot read '{file}' ({error}); choose another --out") from error
+    if others:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in others)
+        raise RetorqueError(f"'{settings.out}' holds a run with another {names}; repeat it as it was, or change --out")
 
 
 def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:

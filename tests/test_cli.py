@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -129,6 +130,16 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     heavy = "{'numpy', 'mujoco', 'pinocchio', 'tyro', 'rich'}"
     code = f"import sys, retorque.cli as c; c.main(['--help']); sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_an_interrupt_while_libraries_load_is_heard_afterwards() -> None:
+    loaded = False
+    with pytest.raises(KeyboardInterrupt), cli._interrupts_held():
+        with contextlib.suppress(BaseException):  # as some compiled modules do
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            loaded = True
+    assert loaded and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:

@@ -9,9 +9,11 @@ import contextlib
 import dataclasses
 import io
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -251,7 +253,8 @@ def _print_help(words: list[str], commands: dict[str, Command | dict[str, Comman
 
 
 def _run(name: str, command: Command, arguments: list[str]) -> int:
-    module = import_module(f"retorque.{command.module}")
+    with _interrupts_held():
+        module = import_module(f"retorque.{command.module}")
     settings = _parse(name, command, getattr(module, command.settings), arguments)
     file = getattr(settings, "json", None)
     if file is not None:
@@ -271,6 +274,22 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
         result.save(file)
         print(f"written: {file}", file=sys.stderr)
     return 0
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let an interrupt wait for the end: a library that is interrupted while it loads may swallow it."""
+    if threading.current_thread() is not threading.main_thread():  # others never hear signals
+        yield
+        return
+    heard = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: heard.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard.is_set():
+        raise KeyboardInterrupt
 
 
 def _parse(name: str, command: Command, settings: type, arguments: list[str]) -> Any:

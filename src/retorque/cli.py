@@ -279,7 +279,8 @@ def _run(name: str, command: Command, arguments: list[str]) -> int:
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Let an interrupt wait for the end: a library that is interrupted while it loads may swallow it."""
-    if threading.current_thread() is not threading.main_thread():  # others never hear signals
+    unheard = threading.current_thread() is not threading.main_thread()
+    if unheard or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or someone else's
         yield
         return
     heard = threading.Event()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from retorque.adapt import make
+from retorque.adapt.adapter import Adapter
 from retorque.adapt.health import Health
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.contact import RecursiveContact
@@ -31,12 +33,12 @@ def panda() -> Robot:
     return Robot.load("panda")
 
 
-def moved(task: TrackingTask, adapter: Recursive, **options: object) -> Array:
+def moved(task: TrackingTask, adapter: Adapter, **options: Any) -> Array:
     """Joint errors against the ideal robot's motion, (ticks, trials, n) [deg]."""
     ideal = ideal_motion(task)
     external = task.external if task.pulses is not None else None
     target = task.target(threads=1)
-    trace = run(target, [Segment(task.reference, task.controller())], adapter, external=external, **options)  # type: ignore[arg-type]
+    trace = run(target, [Segment(task.reference, task.controller())], adapter, external=external, **options)
     return np.rad2deg(trace.position - ideal.position)
 
 
@@ -160,7 +162,7 @@ def test_the_tick_is_the_model_in_another_layout(panda: Robot) -> None:
 
 def test_it_moves_a_hidden_panda_like_the_ideal_one(panda: Robot) -> None:
     task = TrackingTask(panda, TrackingSettings(trials=3, seed=1002, duration=8.0, noise=True))
-    without = rmse(moved(task, make("direct", panda, 3)))  # type: ignore[arg-type]
+    without = rmse(moved(task, make("direct", panda, 3)))
     adapter = Recursive(panda, 3)
     with_it = rmse(moved(task, adapter))
     assert np.all(with_it < 0.15 * without)
@@ -174,7 +176,7 @@ def test_it_moves_a_hidden_panda_like_the_ideal_one(panda: Robot) -> None:
 
 def test_it_invents_nothing_on_the_ideal_robot(panda: Robot) -> None:
     task = TrackingTask(panda, TrackingSettings(trials=3, seed=1003, duration=8.0, noise=True, nothing_hidden=True))
-    without = rmse(moved(task, make("direct", panda, 3)))  # type: ignore[arg-type]
+    without = rmse(moved(task, make("direct", panda, 3)))
     for cls in (Recursive, RecursiveContact):
         assert np.all(rmse(moved(task, cls(panda, 3))) < without + 0.05)
 
@@ -187,7 +189,7 @@ def test_contact_is_let_through_and_felt(panda: Robot) -> None:
         k: lambda k=k: felt.append((task.external(k * 1e-3), adapter.external_torque)) for k in range(4000, 10000, 20)
     }
     error = rmse(moved(task, adapter, events=events))
-    without = rmse(moved(task, make("direct", panda, 2)))  # type: ignore[arg-type]
+    without = rmse(moved(task, make("direct", panda, 2)))
     assert np.all(error < 0.3 * without)
     true, estimated = (np.array(x) for x in zip(*felt, strict=True))
     strong = np.max(np.abs(true) / panda.torque_limit, axis=-1) > 0.05

@@ -108,7 +108,7 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
     assert first["made"]["round"] == 1
     for name, value in tensors.items():
         np.testing.assert_allclose(again[name], value, atol=1e-6)
-    with pytest.raises(RetorqueError, match="another --seed"):
+    with pytest.raises(RetorqueError, match=r"other settings \(seed\)"):
         train(replace(settings, seed=1001))
 
 
@@ -156,7 +156,7 @@ def test_it_beats_no_correction_by_far(robot, world):
         segment = Segment(task.reference, task.controller())
         trace = run(task.target(threads=1), [segment], make(name, robot, 4), external=external)
         errors[name] = np.sqrt(np.mean((trace.position - ideal) ** 2))
-    assert errors["tam-recursive"] < 0.4 * errors["direct"]
+    assert errors["tam-recursive"] < 0.2 * errors["direct"]
 
 
 def test_what_it_sends_stays_finite_and_bounded_whatever_comes_in():

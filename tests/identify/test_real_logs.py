@@ -12,6 +12,7 @@ from retorque.bench.real_logs import PANDA_RMSE, UR10E_GAINS, UR10E_RELATIVE, Se
 from retorque.errors import RetorqueError
 from retorque.identify.choose import choose_friction
 from retorque.identify.log import Log
+from retorque.identify.motion import Motion
 from retorque.identify.payload import estimate_payload
 from retorque.identify.signal import Filter
 from retorque.physics.inertia import to_vector
@@ -43,10 +44,12 @@ def test_corrupt_and_narrow_logs_are_read(shared: Path) -> None:
     folder = shared / "data" / "ur10e"
     corrupt = Log((folder / "ur-19_09_27-11_32_02.csv.gz",), robot, drive_gains=UR10E_GAINS)
     motion = corrupt.load()
-    assert corrupt.dropped.counts["rows with impossible values"] > 5 and len(motion) > 1000  # type: ignore[arg-type]
-    assert np.max(np.abs(motion.q)) < 2.0 * np.pi and np.max(np.abs(motion.qd)) < 3.0  # type: ignore[union-attr]
+    assert isinstance(motion, Motion)
+    assert corrupt.dropped.counts["rows with impossible values"] > 5 and len(motion) > 1000
+    assert np.max(np.abs(motion.q)) < 2.0 * np.pi and np.max(np.abs(motion.qd)) < 3.0
     narrow = Log((folder / "ur-19_09_27-11_28_22.csv.gz",), robot, drive_gains=UR10E_GAINS)
-    assert len(narrow.load()) > 500 and narrow.dropped.total == 0  # type: ignore[arg-type]
+    short = narrow.load()
+    assert isinstance(short, Motion) and len(short) > 500 and narrow.dropped.total == 0
 
 
 def test_without_the_data_it_says_so(tmp_path: Path) -> None:

@@ -236,6 +236,11 @@ class Recursive(Adapter):
         self._noise += rate * (residual * residual + variance - self._noise)
         np.maximum(self._noise, (s.noise_floor * self._scale) ** 2, out=self._noise)
 
+    @property
+    def _lasting(self) -> Array:
+        """Variance of the disturbance, as far as residuals that share no sample agree on it, (trials, n) [(N·m)²]."""
+        return np.clip(self._persistent, 0.0, self._total)
+
     def _learn_disturbance(self, residual: Array, use: Array) -> None:
         """Filter what the unknowns do not explain; a trial whose equation is not used keeps a fading disturbance."""
         s = self.settings
@@ -249,7 +254,7 @@ class Recursive(Adapter):
             self._persistent += both * (residual * earlier / keep**apart - self._persistent)
         self._residuals.append((residual, use))
         self._total += rate * (residual * residual - self._total)
-        variance = np.clip(self._persistent, 0.0, self._total)
+        variance = self._lasting
         white = np.maximum(self._total - variance, (0.3 * s.noise_floor * self._scale) ** 2)
         predicted = keep * keep * self._doubt + (1.0 - keep * keep) * variance
         gain = predicted / (predicted + white) * use[:, None]

@@ -24,7 +24,7 @@ from retorque.adapt.tam.pool import Pool
 from retorque.adapt.tam.preset import Preset, preset
 from retorque.adapt.tam.several import Ranks, joined
 from retorque.adapt.tam.shards import Recipe
-from retorque.adapt.tam.train_settings import TrainSettings
+from retorque.adapt.tam.train_settings import TrainSettings, check_same_run
 from retorque.adapt.tam.weights import load_weights, save_weights
 from retorque.errors import RetorqueError
 from retorque.files import write_whole
@@ -131,13 +131,7 @@ def _resumed(
     run = _Run()
     if checkpoint.exists():
         head = load_checkpoint(checkpoint, network, optimiser)
-        found = head["identity"]
-        other = sorted(name for name in {*found, *identity} if found.get(name) != identity.get(name))
-        if other:
-            raise RetorqueError(
-                f"'{checkpoint.parent}' holds a run with other settings ({', '.join(other)}); choose another --out or "
-                "delete it"
-            )
+        check_same_run(checkpoint.parent, head["identity"], identity)
         run = _Run(head["step"], head["elapsed"], head["curve"])
         log.info("resumed at step %d", run.step)
     if ranks.tell([run.step])[0] != run.step:

@@ -35,6 +35,15 @@ KEPT = (
 """What must not change between the parts of a run, besides the robots and the number of processes."""
 
 
+def check_same_run(folder: Path, found: dict[str, Any], identity: dict[str, Any]) -> None:
+    """Refuse to go on with a run that was begun with other settings."""
+    other = sorted(name for name in {*found, *identity} if found.get(name) != identity.get(name))
+    if other:
+        raise RetorqueError(
+            f"'{folder}' holds a run with other settings ({', '.join(other)}); choose another --out or delete it"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
     """Settings of `retorque train tam`; the first dozen are for every day, the others for experiments."""

@@ -81,8 +81,7 @@ class TamRecursive(RecursiveContact):
         self._ticks += 1
         if self.residuals.due and self.residuals.close(self._inverse):
             self.taps = self.residuals.taps(self._disturbance)
-            persistent = np.sqrt(np.clip(self._persistent, 0.0, self._total))
-            doubts = np.stack([self._uncertain, persistent, np.sqrt(self._total)])
+            doubts = np.stack([self._uncertain, np.sqrt(self._lasting), np.sqrt(self._total)])
             self.features = self.residuals.features(self.taps, doubts)
             external, own = self._network(self.features, self.taps)
             sound = self.residuals.sound[:, None]
@@ -112,9 +111,9 @@ class TamRecursive(RecursiveContact):
         step = self.settings.stride * self.timestep
         self._uncertain = np.linalg.norm(spread, axis=1)
         self._touched = np.where(self._touching, self._touched + step, 0.0)
-        surprising = self._distance(innovation, spread, equation.noise_factor) > SURPRISING
-        # What lasts longer is the robot's own, and learnt.
-        self.contact = self._touching & surprising & (self._touched <= LONGEST)
+        self.contact = self._touching & (self._touched <= LONGEST)  # what lasts longer is the robot's own, and learnt
+        if self.contact.any():
+            self.contact &= self._distance(innovation, spread, equation.noise_factor) > SURPRISING
         equation.accepted &= ~self.contact
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save
 from torch import Tensor
 
 from retorque.adapt.tam.loss import huber
-from retorque.adapt.tam.train_settings import FIVE
+from retorque.adapt.tam.train_settings import FIVE, check_same_run
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.data import WorldSettings, collect
 from retorque.adapt.tam_recursive.network import Network
@@ -111,13 +111,10 @@ def _claim(settings: TrainSettings) -> None:
         write_whole(file, json.dumps(own, indent=1))
         return
     try:
-        found = json.loads(file.read_text())
-        others = [name for name in own if found[name] != own[name]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = dict(json.loads(file.read_text()))
+    except (OSError, ValueError, TypeError) as error:
         raise RetorqueError(f"cannot read '{file}' ({error}); choose another --out") from error
-    if others:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in others)
-        raise RetorqueError(f"'{settings.out}' holds a run with another {names}; repeat it as it was, or change --out")
+    check_same_run(settings.out, found, own)
 
 
 def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from retorque import JointImpedance, Parameters, Robot, Segment, Target, WindowedSines, make_adapter, profile_of, run
-from retorque.physics.profile import critical_damping
+from retorque.physics.default_profile import critical_damping
 
 robot = Robot.load(sys.argv[1] if len(sys.argv) > 1 else "ur10e")
 profile = profile_of(robot)  # from its card, or made from its limits and inertias

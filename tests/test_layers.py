@@ -8,28 +8,14 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "retorque"
 
-LEVEL = {
-    "errors": 0,
-    "files": 0,
-    "processes": 0,
-    "jobs": 1,
-    "robots": 1,
-    "physics": 2,
-    "control": 3,
-    "adapt": 4,
-    "identify": 4,
-    "sense": 4,
-    "plan": 4,
-    "tasks": 5,
-    "runtime": 6,
-    "bench": 6,
-    "studio": 6,
-    "cli": 7,
-    "__main__": 8,
-}
-"""Rooms by height. Rooms of one height may not import each other, except that bench and studio run the loop."""
+ORDER = (
+    "work, robots, physics, simulate control, loop, logs learn, adapt identify sense plan, tasks, "
+    "bench runtime studio, cli, __main__"
+)
+LEVEL = {room: height for height, rooms in enumerate(ORDER.split(", ")) for room in rooms.split()}
+"""Rooms by height. Rooms of one height may not import each other, except those of `BESIDE`."""
 
-BESIDE = {("bench", "runtime"), ("studio", "runtime"), ("studio", "bench"), ("errors", "files"), ("files", "errors")}
+BESIDE = {("bench", "runtime"), ("studio", "runtime"), ("studio", "bench")}
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Adapter": "retorque.adapt.adapter",
+    "Adapter": "retorque.loop.adapter",
     "DirectTorque": "retorque.control.direct_torque",
     "Frame": "retorque.robots.robot",
-    "Health": "retorque.adapt.health",
+    "Health": "retorque.loop.health",
     "Joint": "retorque.robots.robot",
     "JointImpedance": "retorque.control.joint_impedance",
     "JointWaypoints": "retorque.control.joint_waypoints",
@@ -24,45 +24,45 @@ _HOME = {
     "Parameters": "retorque.physics.parameters",
     "PoseWaypoints": "retorque.control.pose_waypoints",
     "Profile": "retorque.robots.profile",
-    "Pulses": "retorque.physics.external",
-    "RetorqueError": "retorque.errors",
+    "Pulses": "retorque.simulate.pulses",
+    "RetorqueError": "retorque.work.errors",
     "RigidBody": "retorque.physics.rigid_body",
     "Robot": "retorque.robots.robot",
-    "Segment": "retorque.runtime.loop",
-    "SensorSettings": "retorque.physics.sensors",
-    "State": "retorque.physics.state",
-    "Supervisor": "retorque.runtime.supervisor",
-    "SupervisorSettings": "retorque.runtime.supervisor",
-    "Target": "retorque.physics.target",
+    "Segment": "retorque.loop.loop",
+    "SensorSettings": "retorque.simulate.sensors",
+    "State": "retorque.robots.state",
+    "Supervisor": "retorque.loop.supervisor",
+    "SupervisorSettings": "retorque.loop.supervisor",
+    "Target": "retorque.simulate.target",
     "WindowedSines": "retorque.control.windowed_sines",
     "make_adapter": "retorque.adapt:make",
-    "profile_of": "retorque.physics.profile",
-    "run": "retorque.runtime.loop",
+    "profile_of": "retorque.physics.default_profile",
+    "run": "retorque.loop.loop",
 }
 """Where each public name lives; after a colon, what it is called there."""
 
 if TYPE_CHECKING:
     from retorque.adapt import make as make_adapter
-    from retorque.adapt.adapter import Adapter
-    from retorque.adapt.health import Health
     from retorque.control.direct_torque import DirectTorque
     from retorque.control.joint_impedance import JointImpedance
     from retorque.control.joint_waypoints import JointWaypoints
     from retorque.control.operational_space import OperationalSpace
     from retorque.control.pose_waypoints import PoseWaypoints
     from retorque.control.windowed_sines import WindowedSines
-    from retorque.errors import RetorqueError
-    from retorque.physics.external import Pulses
+    from retorque.loop.adapter import Adapter
+    from retorque.loop.health import Health
+    from retorque.loop.loop import Segment, run
+    from retorque.loop.supervisor import Supervisor, SupervisorSettings
+    from retorque.physics.default_profile import profile_of
     from retorque.physics.parameters import Parameters
-    from retorque.physics.profile import profile_of
     from retorque.physics.rigid_body import RigidBody
-    from retorque.physics.sensors import SensorSettings
-    from retorque.physics.state import State
-    from retorque.physics.target import Target
     from retorque.robots.profile import Profile
     from retorque.robots.robot import Frame, Joint, Link, Robot
-    from retorque.runtime.loop import Segment, run
-    from retorque.runtime.supervisor import Supervisor, SupervisorSettings
+    from retorque.robots.state import State
+    from retorque.simulate.pulses import Pulses
+    from retorque.simulate.sensors import SensorSettings
+    from retorque.simulate.target import Target
+    from retorque.work.errors import RetorqueError
 
 
 def __getattr__(name: str) -> Any:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from retorque.adapt import ADAPTERS, make
-from retorque.adapt.health import Health
-from retorque.errors import RetorqueError
+from retorque.loop.health import Health
+from retorque.loop.supervisor import Supervisor
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
-from retorque.physics.profile import profile_of
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
-from retorque.runtime.supervisor import Supervisor
+from retorque.robots.state import State
+from retorque.work.errors import RetorqueError
 
 TICKS = 10_000
 TRIALS = 2

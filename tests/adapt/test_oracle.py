@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from retorque.adapt import ADAPTERS, make
-from retorque.adapt.adapter import Adapter
-from retorque.errors import RetorqueError
+from retorque.loop.adapter import Adapter
+from retorque.loop.loop import Segment, run
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.target import Target
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, run
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.simulate.target import Target
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
 

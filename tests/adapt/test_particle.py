@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from retorque.adapt.direct import Direct
-from retorque.adapt.health import Health
-from retorque.adapt.one_step import OneStep, Window, as_parameters
-from retorque.adapt.particle import Particle, ParticleSettings, SharpParticle
-from retorque.errors import RetorqueError
+from retorque.adapt.particle.adapter import Particle, ParticleSettings, SharpParticle
+from retorque.adapt.particle.one_step import OneStep, Window, as_parameters
+from retorque.loop.health import Health
+from retorque.loop.loop import Segment, run
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import bounds
-from retorque.physics.profile import profile_of
-from retorque.physics.state import State
-from retorque.physics.target import Target
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, run
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.robots.state import State
+from retorque.simulate.target import Target
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.work.errors import RetorqueError
 
 
 @pytest.mark.parametrize("name", ["panda", "z1"])

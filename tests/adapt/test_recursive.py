@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.adapter import Adapter
-from retorque.adapt.health import Health
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.contact import RecursiveContact
-from retorque.adapt.recursive.estimator import SquareRootFilter
-from retorque.adapt.recursive.model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.linear_model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.square_root_filter import SquareRootFilter
 from retorque.bench.tracking import ideal_motion
+from retorque.loop.adapter import Adapter
+from retorque.loop.health import Health
+from retorque.loop.loop import Segment, run
 from retorque.physics.actuator import command_for
 from retorque.physics.inertia import pseudo_inertia
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import apply_inertial
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, run
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.robots.state import State
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 
 Array = np.ndarray
 

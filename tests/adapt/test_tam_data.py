@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from retorque.adapt.tam.context import Context
-from retorque.adapt.tam.data import RolloutSettings, generate
 from retorque.adapt.tam.derivative import accelerations
-from retorque.adapt.tam.labels import state_labels, teacher
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.adapt.tam.preset import Preset, preset
-from retorque.adapt.tam.shards import header, load_shard, shard_bytes
-from retorque.errors import RetorqueError
+from retorque.adapt.tam.training.labels import state_labels, teacher
+from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
+from retorque.adapt.tam.training.shards import header, load_shard, shard_bytes
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
-from retorque.physics.profile import profile_of
 from retorque.physics.retarget import inverse_torque_command
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 
 @pytest.mark.parametrize("name", ["panda", "z1"])

@@ -5,11 +5,11 @@ import pytest
 
 from retorque.adapt import make
 from retorque.adapt.tam.weights import FOLDER, load_weights
-from retorque.adapt.tam_recursive.weights import ON_BOARD
+from retorque.adapt.tam_recursive.residual_weights import ON_BOARD
 from retorque.bench.tracking import ideal_motion
+from retorque.loop.loop import Segment, run
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, run
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 
 
 def test_weights_on_board_load_and_are_small():

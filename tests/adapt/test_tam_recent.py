@@ -3,7 +3,7 @@
 import numpy as np
 
 from retorque.adapt.tam.recent import ROOM, Recent
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 
 def test_the_last_ticks_come_newest_first():

@@ -11,15 +11,15 @@ from safetensors.numpy import save
 
 from retorque.adapt import make
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
-from retorque.adapt.tam_recursive.readout import Readout
+from retorque.adapt.tam_recursive.residual_network import Readout
+from retorque.adapt.tam_recursive.residual_weights import KEY, ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, DOUBTS, FEATURES, FINE, TAPS, Residuals
-from retorque.adapt.tam_recursive.weights import KEY, ON_BOARD, load_weights
 from retorque.bench.tracking import ideal_motion
-from retorque.errors import RetorqueError
-from retorque.physics.state import State
+from retorque.loop.loop import Segment, run
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, run
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.robots.state import State
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.work.errors import RetorqueError
 
 
 def push(residuals: Residuals, blocks: int, acceleration: float, torque: float, inverse, start: int = 0) -> None:
@@ -74,7 +74,7 @@ def test_what_is_not_finite_silences_one_robot_only():
 
 def test_the_network_is_the_same_in_numpy_and_in_pytorch():
     torch = pytest.importorskip("torch")
-    from retorque.adapt.tam_recursive.network import Network
+    from retorque.adapt.tam_recursive.training.residual_module import Network
 
     torch.manual_seed(0)
     network = Network()
@@ -94,7 +94,7 @@ def test_the_network_is_the_same_in_numpy_and_in_pytorch():
 
 def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path):
     pytest.importorskip("torch")
-    from retorque.adapt.tam_recursive.train import TrainSettings, train
+    from retorque.adapt.tam_recursive.training.train import TrainSettings, train
 
     settings = TrainSettings(
         robots=("panda", "piper"), rounds=2, worlds=2, trials=3, duration=2.0, steps=40, batch=64, out=tmp_path / "run"
@@ -114,7 +114,7 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
 
 def test_training_refuses_what_cannot_be_done(tmp_path):
     pytest.importorskip("torch")
-    from retorque.adapt.tam_recursive.train import TrainSettings, train
+    from retorque.adapt.tam_recursive.training.train import TrainSettings, train
 
     with pytest.raises(RetorqueError, match="--rounds"):
         train(TrainSettings(rounds=0, out=tmp_path))

@@ -9,19 +9,19 @@ from safetensors.numpy import save
 
 from retorque.adapt.tam.adapter import FineTuned, TamAdapter
 from retorque.adapt.tam.context import Context
-from retorque.adapt.tam.data import RolloutSettings, generate
+from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.features import adaptor_features
 from retorque.adapt.tam.preset import Preset, preset
-from retorque.adapt.tam.streaming import StreamingEncoder
+from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
 from retorque.adapt.tam.weights import KEY, load_weights, save_weights
-from retorque.errors import RetorqueError
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
-from retorque.adapt.tam.network import Tam  # noqa: E402 (after the check that torch is there)
+from retorque.adapt.tam.training.network import Tam  # noqa: E402 (after the check that torch is there)
 
 
 def network(size: Preset) -> tuple[Tam, dict[str, np.ndarray]]:

@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.adapt.tam.data import RolloutSettings
-from retorque.adapt.tam.labels import forward_drive, inverse_drive
-from retorque.adapt.tam.shards import Recipe, make_shard
+from retorque.adapt.tam.training.labels import forward_drive, inverse_drive
+from retorque.adapt.tam.training.rollouts import RolloutSettings
+from retorque.adapt.tam.training.shards import Recipe, make_shard
 from retorque.adapt.tam.weights import load_weights
-from retorque.errors import RetorqueError
+from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
 from retorque.adapt.tam import loss  # noqa: E402 (after the check that torch is there)
-from retorque.adapt.tam.checkpoint import load_checkpoint  # noqa: E402
-from retorque.adapt.tam.network import Tam  # noqa: E402
-from retorque.adapt.tam.objective import objective  # noqa: E402
-from retorque.adapt.tam.pool import Pool  # noqa: E402
 from retorque.adapt.tam.preset import VARIANTS, preset  # noqa: E402
-from retorque.adapt.tam.shards import shard_path  # noqa: E402
-from retorque.adapt.tam.train import TrainSettings, train  # noqa: E402
+from retorque.adapt.tam.training.network import Tam  # noqa: E402
+from retorque.adapt.tam.training.objective import objective  # noqa: E402
+from retorque.adapt.tam.training.pool import Pool  # noqa: E402
+from retorque.adapt.tam.training.shards import shard_path  # noqa: E402
+from retorque.adapt.tam.training.train import TrainSettings, train  # noqa: E402
+from retorque.learn.checkpoint import load_checkpoint  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from retorque.adapt import ADAPTERS
-from retorque.bench.demo import LEFT_OUT, Settings, run
-from retorque.errors import RetorqueError
+from retorque.bench.demo.demo import LEFT_OUT, Settings, run
+from retorque.work.errors import RetorqueError
 
 
 def test_the_demo_writes_a_page_that_stands_alone(tmp_path, capsys):

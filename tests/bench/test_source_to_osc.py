@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from retorque.bench.source_to_osc import PAPER, Settings, run
-from retorque.errors import RetorqueError
 from retorque.robots.robot import Robot
-from retorque.tasks.source_to_osc import SourceToOscSettings, SourceToOscTask
+from retorque.tasks.source_to_osc_task import SourceToOscSettings, SourceToOscTask
+from retorque.work.errors import RetorqueError
 
 
 def test_rows_of_every_adapter_condition_and_state():

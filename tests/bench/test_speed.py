@@ -9,8 +9,8 @@ import pytest
 
 from retorque.bench.hybrid_speed import hybrid_tick, random_hybrid
 from retorque.bench.speed import Settings, run
-from retorque.errors import RetorqueError
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 TINY = Settings(robot="z1", adapters=("direct", "oracle", "tam"), ticks=100, batch=4, repeats=2)
 

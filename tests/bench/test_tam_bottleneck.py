@@ -5,7 +5,7 @@ import pytest
 
 from retorque.bench.scatter import tsne
 from retorque.bench.tam_bottleneck import Settings, invariance_ratios, run
-from retorque.errors import RetorqueError
+from retorque.work.errors import RetorqueError
 
 
 def test_the_ratio_is_small_when_latents_follow_the_condition_and_large_when_they_follow_the_motion():

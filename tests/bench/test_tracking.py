@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from retorque.bench.tracking import Settings, run
-from retorque.errors import RetorqueError
 from retorque.robots.robot import Robot
-from retorque.tasks.tracking import TrackingSettings, TrackingTask
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.work.errors import RetorqueError
 
 TINY = Settings(robots=("panda", "z1"), adapters=("direct", "oracle"), trials=4, duration=2.0)
 FIELDS = {"robot", "method", "metric", "unit", "mean", "std", "ci95", "trials", "paper"}
@@ -123,7 +123,7 @@ def test_settings_that_cannot_be_run_are_refused(change) -> None:
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_bad_input_exits_with_2_one_sentence_and_no_file(tmp_path: Path, arguments: list[str], says: str) -> None:
-    command = [sys.executable, "-m", "retorque.cli", "bench", "tracking", *arguments, "--json", "out/rows.json"]
+    command = [sys.executable, "-m", "retorque.cli.main", "bench", "tracking", *arguments, "--json", "out/rows.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("retorque: ") and done.stderr.count("\n") == 1

@@ -7,12 +7,12 @@ import pytest
 
 from retorque.control import DirectTorque, JointAction, JointImpedance, OperationalSpace, PoseAction, TorqueAction
 from retorque.control.inverse_kinematics import solve
-from retorque.errors import RetorqueError
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.state import State
-from retorque.physics.target import Target
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.simulate.target import Target
+from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
 

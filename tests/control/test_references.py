@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from retorque.control import JointWaypoints, PoseWaypoints, WindowedSines
 from retorque.control.reference import Reference
-from retorque.errors import RetorqueError
-from retorque.physics.profile import profile_of
+from retorque.physics.default_profile import profile_of
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
 PROFILE = profile_of(PANDA)

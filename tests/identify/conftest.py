@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.identify.friction import Friction
-from retorque.identify.layout import Layout
-from retorque.identify.motion import Motion
-from retorque.identify.presliding import slip
+from retorque.identify.regression.layout import Layout
+from retorque.logs.motion import Motion
+from retorque.physics.friction import Friction
 from retorque.physics.inertia import from_pseudo_inertia, pseudo_inertia, robot_inertia
+from retorque.physics.presliding import slip
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 

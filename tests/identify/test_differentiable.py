@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.identify.friction import preset
-from retorque.identify.layout import Layout
-from retorque.identify.motion import Motion
-from retorque.identify.sdp import SemidefiniteProgram
+from retorque.identify.methods.sdp import SemidefiniteProgram
+from retorque.identify.regression.layout import Layout
+from retorque.logs.motion import Motion
+from retorque.physics.friction import preset
 from retorque.physics.inertia import pseudo_inertia, robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
 torch = pytest.importorskip("torch")
 
-from retorque.identify.delan import DeLaN, DeLaNSettings, fit_delan, predict_delan  # noqa: E402
-from retorque.identify.differentiable import DiffBary, DiffNEA  # noqa: E402
-from retorque.identify.newton_euler import NewtonEuler  # noqa: E402
-from retorque.identify.virtual import (  # noqa: E402
+from retorque.identify.methods.delan import DeLaN, DeLaNSettings, fit_delan, predict_delan  # noqa: E402
+from retorque.identify.methods.differentiable import DiffBary, DiffNEA  # noqa: E402
+from retorque.identify.methods.newton_euler import NewtonEuler  # noqa: E402
+from retorque.identify.methods.virtual import (  # noqa: E402
     barycentric,
     barycentric_virtual,
     newton_euler,

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
-from retorque.identify.base import base_parameters
-from retorque.identify.estimator import fit
-from retorque.identify.factors import Factors, merge
-from retorque.identify.friction import Friction, preset
-from retorque.identify.layout import Layout
-from retorque.identify.motion import Motion
-from retorque.identify.noise import autocorrelation_time
+from retorque.identify.methods.estimator import fit
+from retorque.identify.regression.base import base_parameters
+from retorque.identify.regression.factors import Factors, merge
+from retorque.identify.regression.layout import Layout
+from retorque.identify.regression.noise import autocorrelation_time
+from retorque.logs.motion import Motion
+from retorque.physics.friction import Friction, preset
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Simulate = Callable[..., Any]
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
-from retorque.identify.collision import Clearance
-from retorque.identify.excitation import Excitation, Excited, excite
-from retorque.identify.excite_command import ExciteSettings
-from retorque.identify.excite_command import excite as command
-from retorque.identify.fourier import Fourier, at_rest
-from retorque.identify.log import Log
-from retorque.identify.play import samples, write_csv
+from retorque.identify.excite.collision import Clearance
+from retorque.identify.excite.excitation import Excitation, Excited, excite
+from retorque.identify.excite.excite_command import ExciteSettings
+from retorque.identify.excite.excite_command import excite as command
+from retorque.identify.excite.fourier import Fourier, at_rest
+from retorque.identify.excite.play import samples, write_csv
+from retorque.logs.log import Log
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 SETTINGS = Excitation(time=8.0, harmonics=3, starts=1, iterations=3, seed=1)
 

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from retorque.errors import RetorqueError
-from retorque.identify.motion import Motion
-from retorque.identify.recordings import Split
-from retorque.identify.streaming import StreamingModel, header_of, read_model, save_model
+from retorque.identify.hybrid.recordings import Split
+from retorque.identify.hybrid.streaming import StreamingModel, header_of, read_model, save_model
+from retorque.logs.motion import Motion
 from retorque.physics.inertia import pseudo_inertia, robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
-from retorque.identify.hybrid import (  # noqa: E402
+from retorque.identify.hybrid.hybrid import (  # noqa: E402
     InverseDynamics,
     LSTMResidual,
     MLPResidual,
@@ -30,7 +30,7 @@ from retorque.identify.hybrid import (  # noqa: E402
     Shape,
     Start,
 )
-from retorque.identify.train_hybrid import TrainSettings, nmse, scaling_of, train  # noqa: E402
+from retorque.identify.hybrid.train_hybrid import TrainSettings, nmse, scaling_of, train  # noqa: E402
 
 SHAPES = {
     "hybrid": Shape(linear=12, hidden=6, stride=2),
@@ -199,7 +199,8 @@ def test_damaged_weights_are_refused(panda: Robot, tmp_path: Path, content: byte
 
 
 def test_streaming_never_imports_torch() -> None:
-    code = "import sys, retorque.identify.streaming, retorque.identify.motion_tracking; print('torch' in sys.modules)"
+    modules = "retorque.identify.hybrid.streaming, retorque.identify.hybrid.motion_tracking"
+    code = f"import sys, {modules}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
-from retorque.identify.advice import advice, coverage
-from retorque.identify.black_box import BlackBox
 from retorque.identify.commands import (
     IdentifySettings,
     PayloadSettings,
@@ -21,12 +18,15 @@ from retorque.identify.commands import (
     parse_rows,
     payload,
 )
-from retorque.identify.estimator import fit
-from retorque.identify.export import export
-from retorque.identify.friction import preset
-from retorque.identify.summary import PHYSICAL
+from retorque.identify.methods.black_box import BlackBox
+from retorque.identify.methods.estimator import fit
+from retorque.identify.report.advice import advice, coverage
+from retorque.identify.report.export import export
+from retorque.identify.report.summary import PHYSICAL
+from retorque.physics.friction import preset
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Simulate = Callable[..., Any]
 

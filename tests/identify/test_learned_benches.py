@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("torch")
 
 from retorque.bench import identification, impedance_tracking, inverse_dynamics
-from retorque.errors import RetorqueError
-from retorque.identify import motion_tracking
+from retorque.identify.hybrid import motion_tracking
+from retorque.work.errors import RetorqueError
 
 SCALE = 0.002
 

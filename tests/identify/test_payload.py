@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
-from retorque.identify.friction import Friction
-from retorque.identify.motion import Motion
 from retorque.identify.payload import estimate_payload
+from retorque.logs.motion import Motion
+from retorque.physics.friction import Friction
 from retorque.physics.inertia import to_vector
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.work.errors import RetorqueError
 
 Simulate = Callable[..., Any]
 

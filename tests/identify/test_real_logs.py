@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from retorque.bench.real_logs import PANDA_RMSE, UR10E_GAINS, UR10E_RELATIVE, Settings, panda_logs, run, ur10e_logs
-from retorque.errors import RetorqueError
-from retorque.identify.choose import choose_friction
-from retorque.identify.log import Log
-from retorque.identify.motion import Motion
 from retorque.identify.payload import estimate_payload
-from retorque.identify.signal import Filter
+from retorque.identify.regression.choose import choose_friction
+from retorque.logs.log import Log
+from retorque.logs.motion import Motion
+from retorque.logs.signal import Filter
 from retorque.physics.inertia import to_vector
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 
 def test_both_robots_reach_their_figures(shared: Path) -> None:

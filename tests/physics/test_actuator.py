@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retorque.physics.actuator import command_for, effective_torque, friction, friction_slope, losses
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters, bounds
-from retorque.physics.profile import profile_of
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot

@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
+from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import pseudo_inertia, robot_inertia
 from retorque.physics.parameters import Parameters, bounds
-from retorque.physics.profile import profile_of
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
 

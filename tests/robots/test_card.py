@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
 from retorque.robots import load, names
 from retorque.robots.card import UNITS, card_text, read_card, write_card
+from retorque.work.errors import RetorqueError
 
 ARM = f"""
 name = "arm"

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
 from retorque.robots import load
 from retorque.robots.card import card_text
 from retorque.robots.mjcf import write_mjcf
 from retorque.robots.urdf import write_urdf
+from retorque.work.errors import RetorqueError
 
 FORMS = {"toml": card_text, "xml": write_mjcf, "urdf": write_urdf}
 

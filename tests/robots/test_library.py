@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import retorque.robots
-from retorque.errors import RetorqueError
 from retorque.robots import Robot, load, names
 from retorque.robots.card import write_card
 from retorque.robots.mjcf import write_mjcf
 from retorque.robots.urdf import write_urdf
+from retorque.work.errors import RetorqueError
 
 ON_BOARD = {
     "panda": 7,

@@ -11,11 +11,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from retorque.errors import RetorqueError
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots import Frame, Joint, Link, Robot, load, names
 from retorque.robots.mjcf import read_menagerie, read_mjcf, to_mjmodel, write_mjcf
 from retorque.robots.validate import check
+from retorque.work.errors import RetorqueError
 
 # Everything a file can do to a joint: anchors off the origin, reference positions, two joints on one body, slides,
 # bodies without joints, an inertia off its axes, and gravity that is not vertical.

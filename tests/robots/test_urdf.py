@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from retorque.errors import RetorqueError
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots import Robot, load, names
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.urdf import read_urdf, write_urdf
+from retorque.work.errors import RetorqueError
 
 INERTIAL = """<inertial><origin xyz="0.01 0.02 0.03" rpy="0.1 0.2 0.3"/><mass value="1.5"/>
 <inertia ixx="0.02" iyy="0.03" izz="0.025" ixy="0.002" ixz="-0.001" iyz="0.003"/></inertial>"""

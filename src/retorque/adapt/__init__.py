@@ -6,16 +6,19 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from retorque.adapt.adapter import Adapter
-from retorque.errors import RetorqueError, unknown
+from retorque.loop.adapter import Adapter
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError, unknown
 
 ADAPTERS: dict[str, tuple[str, str]] = {
     "direct": ("retorque.adapt.direct:Direct", "no correction"),
     "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
-    "particle": ("retorque.adapt.particle:Particle", "the TAM paper's particle filter over physical parameters"),
-    "particle-sharp": ("retorque.adapt.particle:SharpParticle", "the same with a sharper likelihood"),
+    "particle": (
+        "retorque.adapt.particle.adapter:Particle",
+        "the TAM paper's particle filter over physical parameters",
+    ),
+    "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
     "recursive-contact": (
         "retorque.adapt.recursive.contact:RecursiveContact",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.adapt.adapter import Adapter
-from retorque.physics.state import State
+from retorque.loop.adapter import Adapter
+from retorque.robots.state import State
 
 Array = np.ndarray
 

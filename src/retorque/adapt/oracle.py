@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retorque.adapt.adapter import Adapter
+from retorque.loop.adapter import Adapter
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 
 Array = np.ndarray
 

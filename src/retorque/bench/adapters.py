@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from retorque.adapt import ADAPTERS, Adapter, make
-from retorque.errors import RetorqueError, unknown
+from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
-from retorque.runtime.supervisor import Supervisor, SupervisorSettings
+from retorque.work.errors import RetorqueError, unknown
 
 UNSUPERVISED = ("direct", "oracle")
 """The two ends of the scale run bare."""

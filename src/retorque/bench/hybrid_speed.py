@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retorque.identify.streaming import WARM_UP, StreamingModel, header_of
+from retorque.identify.hybrid.streaming import WARM_UP, StreamingModel, header_of
 from retorque.physics.inertia import robot_inertia
 from retorque.robots.robot import Robot
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError, unknown
-from retorque.identify.friction import preset
-from retorque.identify.motion import Motion
-from retorque.identify.recordings import Split, record, together
-from retorque.jobs import progress
+from retorque.identify.hybrid.recordings import Split, record, together
+from retorque.logs.motion import Motion
+from retorque.physics.friction import preset
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError, unknown
+from retorque.work.jobs import progress
 
 Array = np.ndarray
 Predict = Callable[[Motion], Array]
@@ -94,18 +94,18 @@ def _fit(
     data = together(split.pair(), settings.thin)
     seed = 1000 * settings.seed + start
     if name == "delan":
-        from retorque.identify.delan import DeLaNSettings, fit_delan, predict_delan
+        from retorque.identify.methods.delan import DeLaNSettings, fit_delan, predict_delan
 
         low, high = split.torque_range()
         how = DeLaNSettings(seed=seed, epochs=settings.epochs)
         model = fit_delan(data, high - low, how, lambda epoch, loss: tell(epoch / settings.epochs))
         return lambda motion: predict_delan(model, motion)
     if name == "sdp":
-        from retorque.identify.sdp import SemidefiniteProgram
+        from retorque.identify.methods.sdp import SemidefiniteProgram
 
         found = SemidefiniteProgram().fit(data, robot, preset("none"))
     else:
-        from retorque.identify.differentiable import DiffBary, DiffNEA
+        from retorque.identify.methods.differentiable import DiffBary, DiffNEA
 
         kind = DiffBary if name == "diffbary" else DiffNEA
         found = kind(seed=seed).fit(data, robot, preset("none"))

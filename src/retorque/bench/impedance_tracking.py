@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError
-from retorque.jobs import progress
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import progress
 
 METRICS = ("joint RMSE", "final offset")
 PAPER: dict[str, dict[str, tuple[float, float]]] = {
@@ -58,12 +58,12 @@ def run(settings: Settings) -> Report:
     if settings.routes < 1 or settings.epochs < 1:
         raise RetorqueError("routes and epochs must be at least 1")
     try:
-        from retorque.identify.model_set import NAMES, build
-        from retorque.identify.train_hybrid import TrainSettings
+        from retorque.identify.hybrid.model_set import NAMES, build
+        from retorque.identify.hybrid.train_hybrid import TrainSettings
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
-    from retorque.identify.motion_tracking import DURATIONS, GAINS, set_points, track
-    from retorque.identify.streaming import StreamingModel
+    from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, set_points, track
+    from retorque.identify.hybrid.streaming import StreamingModel
 
     robot = Robot.load(settings.robot)
     with progress() as bar:

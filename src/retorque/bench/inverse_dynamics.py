@@ -9,9 +9,9 @@ import numpy as np
 
 from retorque.bench.identification import METRICS
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError
-from retorque.jobs import progress
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import progress
 
 PAPER: dict[str, tuple[float, float, float]] = {
     "RBD+Sign+LSTM E2E": (0.0021, 0.0025, 0.0033),
@@ -53,8 +53,8 @@ def run(settings: Settings) -> Report:
     if settings.trials < 1 or settings.epochs < 1:
         raise RetorqueError("trials and epochs must be at least 1")
     try:
-        from retorque.identify.model_set import NAMES, SPLITS, build
-        from retorque.identify.train_hybrid import TrainSettings
+        from retorque.identify.hybrid.model_set import NAMES, SPLITS, build
+        from retorque.identify.hybrid.train_hybrid import TrainSettings
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     robot = Robot.load(settings.robot)

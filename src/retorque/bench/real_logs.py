@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError
-from retorque.identify.columns import Columns
-from retorque.identify.estimate import Estimate
-from retorque.identify.estimator import fit
-from retorque.identify.friction import preset
-from retorque.identify.log import Log
-from retorque.identify.motion import Motion
-from retorque.identify.signal import Filter
-from retorque.identify.torque_model import TorqueModel
+from retorque.identify.methods.estimate import Estimate
+from retorque.identify.methods.estimator import fit
+from retorque.identify.methods.torque_model import TorqueModel
+from retorque.logs.columns import Columns
+from retorque.logs.log import Log
+from retorque.logs.motion import Motion
+from retorque.logs.signal import Filter
+from retorque.physics.friction import preset
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 from scipy import stats
 
-from retorque.files import versions, write_whole
+from retorque.work.files import versions, write_whole
 
 Array = np.ndarray
 

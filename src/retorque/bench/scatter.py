@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.files import write_whole
+from retorque.work.files import write_whole
 
 Array = np.ndarray
 

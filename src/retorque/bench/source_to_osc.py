@@ -11,15 +11,15 @@ import numpy as np
 from retorque.adapt.direct import Direct
 from retorque.bench.adapters import check_adapters, halves, supervised
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError
-from retorque.jobs import report as report_work
-from retorque.jobs import run_jobs
+from retorque.loop.loop import Segment, Trace
+from retorque.loop.loop import run as run_loop
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, Trace
-from retorque.runtime.loop import run as run_loop
-from retorque.tasks.source_to_osc import CONDITIONS, SourceToOscSettings, SourceToOscTask
-from retorque.tasks.tracking import fixed_base
+from retorque.tasks.source_to_osc_task import CONDITIONS, SourceToOscSettings, SourceToOscTask
+from retorque.tasks.tracking_task import fixed_base
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import report as report_work
+from retorque.work.jobs import run_jobs
 
 Array = np.ndarray
 

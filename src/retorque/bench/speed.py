@@ -17,16 +17,16 @@ from retorque.bench.hybrid_speed import hybrid_tick
 from retorque.bench.report import Report, Row
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
-from retorque.errors import RetorqueError, unknown
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
-from retorque.physics.profile import profile_of
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.sensors import SensorSettings
-from retorque.physics.state import State
-from retorque.physics.target import Target
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
-from retorque.tasks.tracking import fixed_base, gains
+from retorque.robots.state import State
+from retorque.simulate.sensors import SensorSettings
+from retorque.simulate.target import Target
+from retorque.tasks.tracking_task import fixed_base, gains
+from retorque.work.errors import RetorqueError, unknown
 
 Array = np.ndarray
 

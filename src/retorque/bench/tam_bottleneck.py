@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.tam.bank import Bank, crossed_bank
 from retorque.adapt.tam.context import Context
+from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
-from retorque.adapt.tam.streaming import StreamingEncoder
+from retorque.adapt.tam.training.bank import Bank, crossed_bank
 from retorque.adapt.tam.weights import load_weights
 from retorque.bench.report import Report, Row
 from retorque.bench.scatter import scatter_picture
-from retorque.errors import RetorqueError
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 
@@ -123,7 +123,7 @@ def invariance_ratios(latents: Array) -> Array:
 
 def _trained(settings: Settings, size: int) -> Path:
     """Weights with a latent of that size."""
-    from retorque.adapt.tam.train import TrainSettings, train
+    from retorque.adapt.tam.training.train import TrainSettings, train
 
     return train(
         TrainSettings(

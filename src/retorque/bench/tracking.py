@@ -11,14 +11,14 @@ import numpy as np
 from retorque.adapt.direct import Direct
 from retorque.bench.adapters import check_adapters, halves, supervised
 from retorque.bench.report import Report, Row
-from retorque.errors import RetorqueError
-from retorque.jobs import report as report_work
-from retorque.jobs import run_jobs
-from retorque.physics.effects import EFFECTS
+from retorque.loop.loop import Segment, Trace
+from retorque.loop.loop import run as run_loop
 from retorque.robots.robot import Robot
-from retorque.runtime.loop import Segment, Trace
-from retorque.runtime.loop import run as run_loop
-from retorque.tasks.tracking import TrackingSettings, TrackingTask, fixed_base
+from retorque.simulate.effects import EFFECTS
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import report as report_work
+from retorque.work.jobs import run_jobs
 
 Array = np.ndarray
 

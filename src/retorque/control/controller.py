@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from retorque.control.action import TorqueAction
 from retorque.control.controller import Controller
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

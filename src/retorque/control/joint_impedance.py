@@ -6,10 +6,10 @@ import numpy as np
 
 from retorque.control.action import JointAction
 from retorque.control.controller import Controller
-from retorque.errors import RetorqueError
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

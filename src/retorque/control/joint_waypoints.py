@@ -6,7 +6,7 @@ import numpy as np
 
 from retorque.control.action import JointAction
 from retorque.control.reference import Reference, minimum_jerk
-from retorque.errors import RetorqueError
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

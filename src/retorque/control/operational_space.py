@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 from retorque.control.action import PoseAction
 from retorque.control.controller import Controller
 from retorque.physics.rigid_body import RigidBody
-from retorque.physics.state import State
 from retorque.robots.robot import Frame, Robot
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 from retorque.control.action import PoseAction
 from retorque.control.inverse_kinematics import solve
 from retorque.control.reference import Reference, minimum_jerk
-from retorque.errors import RetorqueError
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

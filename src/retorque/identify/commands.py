@@ -13,23 +13,23 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-from retorque.errors import RetorqueError
-from retorque.files import check_folder, write_whole
-from retorque.identify.choose import choose_friction
-from retorque.identify.columns import read_map
-from retorque.identify.estimate import Estimate
-from retorque.identify.estimator import BLACK_BOXES, Estimator, estimator
-from retorque.identify.export import check_exportable, export, no_links
-from retorque.identify.friction import Friction, preset
-from retorque.identify.log import Log
-from retorque.identify.motion import Motion
+from retorque.identify.methods.estimate import Estimate
+from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
+from retorque.identify.methods.torque_model import TorqueModel
 from retorque.identify.payload import estimate_payload
-from retorque.identify.signal import Filter
-from retorque.identify.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
-from retorque.identify.torque_model import TorqueModel
-from retorque.jobs import progress
+from retorque.identify.regression.choose import choose_friction
+from retorque.identify.report.export import check_exportable, export, no_links
+from retorque.identify.report.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
+from retorque.logs.columns import read_map
+from retorque.logs.log import Log
+from retorque.logs.motion import Motion
+from retorque.logs.signal import Filter
+from retorque.physics.friction import Friction, preset
 from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+from retorque.work.files import check_folder, write_whole
+from retorque.work.jobs import progress
 
 console = Console()
 
@@ -146,7 +146,7 @@ def identify(settings: IdentifySettings) -> int:
         for kind, path in export(estimate, settings.export).items():
             console.print(f"{kind}: {path}")
     if settings.report:
-        from retorque.identify.report import write_report
+        from retorque.identify.report.page import write_report
 
         console.print(f"report: {write_report(estimate, data, held, content, settings.report)}")
     return 0
@@ -158,7 +158,7 @@ def fit_with_progress(
     """Fit, with a bar on standard error where the method trains for long."""
     if name not in BLACK_BOXES:
         return method.fit(data, robot, friction)
-    from retorque.identify.delan_estimator import DeepLagrangian
+    from retorque.identify.methods.delan_estimator import DeepLagrangian
 
     assert isinstance(method, DeepLagrangian)  # the only black box
     with progress() as bar:

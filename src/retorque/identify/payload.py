@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from retorque.errors import RetorqueError
-from retorque.identify.factors import Factors, triangle
-from retorque.identify.friction import Friction, preset
-from retorque.identify.layout import Layout
-from retorque.identify.motion import MotionSource
-from retorque.identify.prior import card_prior, reference_pseudo_inertia
-from retorque.identify.regression import Noise, Posterior, card_belief, compress, learn_noise
-from retorque.identify.sdp import Body, nearest
+from retorque.identify.methods.sdp import Body, nearest
+from retorque.identify.regression.factors import Factors, triangle
+from retorque.identify.regression.layout import Layout
+from retorque.identify.regression.prior import card_prior, reference_pseudo_inertia
+from retorque.identify.regression.regression import Noise, Posterior, card_belief, compress, learn_noise
+from retorque.logs.motion import MotionSource
+from retorque.physics.friction import Friction, preset
 from retorque.physics.inertia import from_vector, pseudo_inertia, to_vector
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.errors import RetorqueError
-from retorque.files import write_whole
 from retorque.physics.inertia import from_vector, robot_inertia, to_vector
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
 
 Array = np.ndarray
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots import validate
 from retorque.robots.robot import Robot
 from retorque.robots.tree import Body, all_joints, cut, default_end, default_home, frame_at
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 log = logging.getLogger(__name__)

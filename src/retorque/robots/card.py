@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots import validate
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Frame, Joint, Kind, Link, Robot
+from retorque.work.errors import RetorqueError
 
 UNITS = "m, rad, kg, kg·m², N·m, s (along prismatic joints m, N and kg)"
 """The one system of units a card may have; each card says it."""

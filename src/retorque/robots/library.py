@@ -7,9 +7,9 @@ from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree
 
-from retorque.errors import RetorqueError, unknown
 from retorque.robots.card import read_card
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError, unknown
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from retorque.errors import RetorqueError, unknown
 from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
 from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
+from retorque.work.errors import RetorqueError, unknown
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]
 

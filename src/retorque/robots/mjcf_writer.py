@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots import rotation
 from retorque.robots.robot import Frame, Joint, Link, Robot
 from retorque.robots.shapes import capsules
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 Element = ElementTree.Element

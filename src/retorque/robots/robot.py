@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots.profile import Profile
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 Kind = Literal["revolute", "prismatic", "free"]
@@ -101,7 +101,7 @@ class Robot:
     hardware_adds_gravity: bool = False
     """True where the real robot's torque interface adds gravity compensation of its own."""
     profile: Profile | None = None
-    """Ranges of what may be hidden, where the card has them; see `retorque.physics.profile.profile_of`."""
+    """Ranges of what may be hidden, where the card has them; see `retorque.physics.default_profile.profile_of`."""
     frames: dict[str, Frame] = field(default_factory=dict)
     """Further named frames (fingertips, feet, camera mounts)."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from retorque.errors import RetorqueError, unknown
 from retorque.robots import rotation
 from retorque.robots.robot import Frame, Joint, Link
+from retorque.work.errors import RetorqueError, unknown
 
 Array = np.ndarray
 

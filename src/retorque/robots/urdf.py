@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
 from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
 from retorque.robots.urdf_writer import write_urdf
+from retorque.work.errors import RetorqueError
 
 __all__ = ["read_urdf", "write_urdf"]
 

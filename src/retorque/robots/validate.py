@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from retorque.errors import RetorqueError
 from retorque.robots.robot import Frame, Link, Robot
+from retorque.work.errors import RetorqueError
 
 TRIANGLE_TOLERANCE = 1e-6
 """By how much of its trace an inertia may miss the triangle inequality: what rounding in a file can cause."""

@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from retorque.adapt.adapter import Adapter
-from retorque.adapt.health import Health
-from retorque.adapt.recursive.estimator import SquareRootFilter
-from retorque.adapt.recursive.model import BASIS, PER_JOINT, SIGN_WIDTH, LinearModel
+from retorque.adapt.recursive.linear_model import BASIS, PER_JOINT, SIGN_WIDTH, LinearModel
 from retorque.adapt.recursive.readout import Readout, read
+from retorque.adapt.recursive.square_root_filter import SquareRootFilter
 from retorque.adapt.recursive.window import Window, slope_weights
+from retorque.loop.adapter import Adapter
+from retorque.loop.health import Health
 from retorque.physics.inertia import nearest_feasible
-from retorque.physics.state import State
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.adapt.health import Health
 from retorque.adapt.recursive.adapter import Equation, Recursive
-from retorque.physics.state import State
+from retorque.loop.health import Health
+from retorque.robots.state import State
 
 Array = np.ndarray
 

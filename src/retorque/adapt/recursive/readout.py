@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.adapt.recursive.estimator import SquareRootFilter
-from retorque.adapt.recursive.model import NAMES, PER_JOINT, LinearModel
+from retorque.adapt.recursive.linear_model import NAMES, PER_JOINT, LinearModel
+from retorque.adapt.recursive.square_root_filter import SquareRootFilter
 
 Array = np.ndarray
 

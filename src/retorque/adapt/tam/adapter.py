@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.adapter import Adapter
 from retorque.adapt.tam.context import Context
+from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.history import History
 from retorque.adapt.tam.recent import Recent
-from retorque.adapt.tam.streaming import StreamingEncoder
 from retorque.adapt.tam.trim import SPAN, Trim
 from retorque.adapt.tam.weights import check, find, load_weights
-from retorque.physics.state import State
+from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio as pin
 
 from retorque.adapt.tam.preset import MAX_JOINTS
-from retorque.errors import RetorqueError
+from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import robot_inertia, to_vector
 from retorque.physics.parameters import mount
-from retorque.physics.profile import profile_of
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

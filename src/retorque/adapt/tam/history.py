@@ -9,7 +9,7 @@ import numpy as np
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.features import fast_size, hidden_features, history_rows, slow_size
 from retorque.adapt.tam.preset import Preset
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.context import Context
-from retorque.errors import RetorqueError
 from retorque.physics.parameters import Parameters, bounds
+from retorque.work.errors import RetorqueError
 
 Array = np.ndarray
 

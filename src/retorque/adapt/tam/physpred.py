@@ -8,7 +8,7 @@ from retorque.adapt.tam.adapter import TamAdapter
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

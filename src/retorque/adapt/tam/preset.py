@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from retorque.errors import RetorqueError, unknown
+from retorque.work.errors import RetorqueError, unknown
 
 FORMAT = 1
 """Version of shards, checkpoints and weights; another one is refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

@@ -12,9 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from retorque.adapt.tam.preset import FORMAT, RATE, Preset
-from retorque.errors import RetorqueError
-from retorque.files import write_whole
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
 
 Array = np.ndarray
 

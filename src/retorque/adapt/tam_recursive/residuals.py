@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retorque.physics.state import State
+from retorque.robots.state import State
 
 Array = np.ndarray
 

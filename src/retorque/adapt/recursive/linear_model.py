@@ -1,0 +1,193 @@
+"""The linear model behind the recursive adapter: inverse dynamics as features times unknowns, with a prior.
+
+Everything unknown enters the commanded torque linearly once friction is written in a small basis:
+
+    τ = Y(q, q̇, q̈) π + Σ_j (armature q̈ + viscous± q̇ + Σ_k c_k± tanh(2.2 q̇ / width_k) - bias± + dead zone± - scale± τ)
+
+The unknowns are kept in whitened coordinates z: unknowns = mean + root z with z ~ N(0, 1), the prior being the ranges
+of the robot's profile. Inertial directions that no motion of the robot could feel are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.physics.actuator import DEAD_ZONE_SLOPE, friction
+from retorque.physics.default_profile import profile_of
+from retorque.physics.inertia import robot_inertia
+from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+
+Array = np.ndarray
+
+WIDTHS = np.array([0.015, 0.05, 0.2])
+"""Velocity widths of the friction basis [rad/s]."""
+BASIS = 2.2 / WIDTHS
+NAMES = (
+    "armature",
+    "viscous+",
+    "viscous-",
+    *(f"friction{w:g}+" for w in WIDTHS),
+    *(f"friction{w:g}-" for w in WIDTHS),
+    "bias+",
+    "bias-",
+    "dead zone+",
+    "dead zone-",
+    "scale+",
+    "scale-",
+)
+"""Each joint's unknowns, in order."""
+PER_JOINT = len(NAMES)
+SIGN_WIDTH = 0.01
+"""Velocity over which the direction-dependent bias switches [rad/s]."""
+DELAY = 2.5e-3
+"""Standard deviation of the time between reports of torque and of motion [s]."""
+TORQUE_WIDTH = 0.05
+"""Torque over which the dead zone switches, as a share of the profile's widest dead zone."""
+
+
+class LinearModel:
+    """Features, prior mean and prior root for one robot."""
+
+    def __init__(self, robot: Robot, samples: int = 2000, relevance: float = 0.01):
+        self.robot, self.n = robot, robot.n
+        self.body = RigidBody(robot)
+        self.profile = profile_of(robot)
+        self.torque_width = np.maximum(TORQUE_WIDTH * self.profile.dead_zone_max, 1e-6)
+        drawn = Parameters.sample(robot, self.profile, samples, seed=20260000)
+        self.joint_mean, self.joint_root = _moments(self._joint_unknowns(drawn))  # (n, F), (n, F, F)
+        inertial = drawn.inertial(robot)  # (samples, L, 10)
+        mean, root = _moments(inertial)
+        self.links = inertial.shape[1]
+        self.inertial_mean = mean.reshape(-1)  # (10 L,)
+        self.inertial_root = self._relevant(_block_diagonal(root), relevance)  # (10 L, k)
+        self.directions = self.inertial_root.shape[1]
+        self.size = self.n * PER_JOINT + self.directions + 1
+        self.low, self.high = self._bounds()  # (n, F) what each joint unknown can be
+        self.ideal_inertial = robot_inertia(robot).reshape(-1)
+
+    def joint_features(self, velocity: Array, acceleration: Array, torque_sign: Array, torque: Array) -> Array:
+        """Each joint's own features at one moment, (..., n, F).
+
+        Args:
+            velocity: (..., n) [rad/s].
+            acceleration: (..., n) [rad/s²].
+            torque_sign: (..., n) smoothed sign of the command, in [-1, 1].
+            torque: (..., n) command [N·m].
+        """
+        out = np.empty((*velocity.shape, PER_JOINT))
+        forward = np.maximum(velocity, 0.0)
+        backward = velocity - forward
+        share = 0.5 * (1.0 + np.tanh(velocity / SIGN_WIDTH))
+        out[..., 0] = acceleration
+        out[..., 1] = forward
+        out[..., 2] = backward
+        out[..., 3:6] = np.tanh(forward[..., None] * BASIS)
+        out[..., 6:9] = np.tanh(backward[..., None] * BASIS)
+        out[..., 9] = -share
+        out[..., 10] = share - 1.0
+        out[..., 11] = np.maximum(torque_sign, 0.0)
+        out[..., 12] = np.minimum(torque_sign, 0.0)
+        pushing = np.maximum(torque, 0.0)
+        out[..., 13] = -pushing
+        out[..., 14] = pushing - torque
+        return out
+
+    def sign(self, torque: Array) -> Array:
+        """Smoothed sign of a command, (..., n)."""
+        return np.clip(torque / self.torque_width, -1.0, 1.0)
+
+    def rows(self, regressor: Array, features: Array, torque_rate: Array) -> tuple[Array, Array]:
+        """Prior torque and measurement rows in whitened coordinates.
+
+        Args:
+            regressor: Y, (..., n, 10 L).
+            features: (..., n, F).
+            torque_rate: how fast the reported torque changes (..., n) [N·m/s]; times the unknown time between the
+                reports of torque and of motion, it is the error of a late report.
+
+        Returns:
+            The prior mean's torque (..., n) and the rows (..., n, size).
+        """
+        lead = features.shape[:-2]
+        out = np.zeros((*lead, self.n, self.size))
+        own = np.einsum("...jf,jfg->...jg", features, self.joint_root)
+        for j in range(self.n):
+            out[..., j, j * PER_JOINT : (j + 1) * PER_JOINT] = own[..., j, :]
+        out[..., self.n * PER_JOINT : -1] = regressor @ self.inertial_root
+        out[..., -1] = -DELAY * torque_rate
+        prior = regressor @ self.inertial_mean + np.einsum("...jf,jf->...j", features, self.joint_mean)
+        return prior, out
+
+    def unknowns(self, z: Array) -> tuple[Array, Array]:
+        """Joint unknowns (..., n, F) and inertial parameters (..., 10 L) of whitened coordinates (..., size)."""
+        split = self.n * PER_JOINT
+        own = z[..., :split].reshape(*z.shape[:-1], self.n, PER_JOINT)
+        joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
+        return joint, self.inertial_mean + z[..., split:-1] @ self.inertial_root.T
+
+    def _joint_unknowns(self, p: Parameters) -> Array:
+        """The joint unknowns that come nearest to hidden parameters, (..., n, F)."""
+        out = np.empty((*p.armature.shape, PER_JOINT))
+        out[..., 0] = p.armature
+        out[..., 1:3] = p.viscous
+        out[..., 3:6], out[..., 6:9] = self._friction_weights(p)
+        out[..., 9:11] = p.torque_bias
+        out[..., 11:13] = (1.0 - DEAD_ZONE_SLOPE) * p.dead_zone
+        out[..., 13:15] = p.torque_scale - 1.0
+        return out
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
+        p, n = self.profile, self.n
+        low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
+        low[:, 0], high[:, 0] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        low[:, 1:3], high[:, 1:3] = 0.0, 1.25 * p.viscous_max[:, None]
+        high[:, 9:11] = 1.5 * p.bias_max[:, None]
+        low[:, 9:11] = -high[:, 9:11]
+        low[:, 11:13], high[:, 11:13] = 0.0, 1.25 * p.dead_zone_max[:, None]
+        spread = 2.0 * np.abs(np.array(p.torque_scale) - 1.0).max()
+        low[:, 13:15], high[:, 13:15] = -spread, spread
+        return low, high
+
+    def _friction_weights(self, p: Parameters) -> tuple[Array, Array]:
+        grid = 2.0 * np.linspace(0.0, 1.0, 60)[1:] ** 2.5  # dense where the sigmoid bends [rad/s]
+        basis = np.tanh(grid[:, None] * BASIS)
+        fit = np.linalg.solve(basis.T @ basis + 0.02 * np.eye(len(WIDTHS)), basis.T)
+        lead = p.armature.shape
+        both = []
+        for sign in (1.0, -1.0):
+            values = np.stack([friction(np.full(lead, sign * v), p) for v in grid], axis=-1)
+            both.append(sign * values @ fit.T)
+        return both[0], both[1]
+
+    def _relevant(self, root: Array, relevance: float) -> Array:
+        """The directions that matter: principal ones of torque over random motions, above `relevance` of full scale."""
+        rng = np.random.default_rng(20260001)
+        low = np.where(np.isfinite(self.robot.lower), self.robot.lower, -np.pi)
+        high = np.where(np.isfinite(self.robot.upper), self.robot.upper, np.pi)
+        q = rng.uniform(low, high, (150, self.n))
+        qd, qdd = rng.normal(0.0, 1.0, q.shape), rng.normal(0.0, 4.0, q.shape)
+        felt = self.body.regressor(q, qd, qdd) @ root  # (150, n, 10 L)
+        scale = np.maximum(self.profile.friction_max, 1e-6)[:, None] / 3.0
+        _, size, right = np.linalg.svd((felt / scale).reshape(-1, felt.shape[-1]), full_matrices=False)
+        keep = size / np.sqrt(len(q)) > relevance
+        return root @ right[keep].T
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Mean (k, m) and symmetric covariance root (k, m, m) of samples (s, k, m), block by block."""
+    mean = values.mean(axis=0)
+    centred = values - mean
+    covariance = np.einsum("ska,skb->kab", centred, centred) / len(values)
+    size, axes = np.linalg.eigh(covariance)
+    return mean, axes * np.sqrt(np.maximum(size, 0.0))[:, None, :]
+
+
+def _block_diagonal(blocks: Array) -> Array:
+    count, size, _ = blocks.shape
+    out = np.zeros((count * size, count * size))
+    for k in range(count):
+        out[k * size : (k + 1) * size, k * size : (k + 1) * size] = blocks[k]
+    return out

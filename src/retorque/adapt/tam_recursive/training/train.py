@@ -1,0 +1,205 @@
+"""Training of the learned module: worlds are driven with the weights so far, in rounds, and learnt from."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+from torch import Tensor
+
+from retorque.adapt.tam.training.loss import huber
+from retorque.adapt.tam.training.train_settings import FIVE, check_same_run
+from retorque.adapt.tam_recursive.adapter import TamRecursive
+from retorque.adapt.tam_recursive.residual_weights import load_weights, save_weights
+from retorque.adapt.tam_recursive.training.residual_module import Network
+from retorque.adapt.tam_recursive.training.worlds import WorldSettings, collect
+from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
+from retorque.work.jobs import progress, report, run_jobs
+
+log = logging.getLogger(__name__)
+
+HUBER = 0.05
+"""Threshold of the Huber loss [units]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """Settings of `retorque train tam-recursive`."""
+
+    robots: tuple[str, ...] = FIVE
+    """Robots that are driven."""
+    rounds: int = 5
+    """How often worlds are driven with the weights so far; the first time the module says nothing."""
+    worlds: int = 30
+    """Worlds of each round; robots take turns."""
+    trials: int = 16
+    """Robots in a world."""
+    duration: float = 10.0
+    """Length of each world's motion [s]."""
+    steps: int = 3000
+    """Training steps after each round."""
+    last: int = 4
+    """How many times as long the last round's training is."""
+    batch: int = 1024
+    """Samples in a step."""
+    learning_rate: float = 2e-3
+    """Largest learning rate."""
+    workers: int = 1
+    """Processes that drive worlds."""
+    seed: int = 1000
+    """Of everything random."""
+    out: Path = Path("tam-recursive")
+    """Folder of worlds and weights; what is found there is used, so a run that was stopped goes on."""
+
+
+def train(settings: TrainSettings) -> Path:
+    """Drive and learn, round after round; the path of the weights."""
+    for name in ("rounds", "worlds", "trials", "steps", "last", "batch", "workers"):
+        if getattr(settings, name) < 1:
+            raise RetorqueError(f"--{name} must be at least 1")
+    if not settings.robots or settings.duration < 2.0:
+        raise RetorqueError("training needs at least one robot and motions of 2 s")
+    _claim(settings)
+    joints = max(Robot.load(name).n for name in settings.robots)
+    torch.manual_seed(settings.seed)
+    network = Network()
+    begun = time.monotonic()
+    path = settings.out / "round-0.safetensors"
+    save_weights(path, _tensors(network), {"seed": settings.seed, "round": 0})
+    files: list[Path] = []
+    for turn in range(settings.rounds):
+        files += _drive(settings, turn, path)
+        path = settings.out / f"round-{turn + 1}.safetensors"
+        if path.exists():
+            network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
+            continue
+        loss = _learn(settings, network, _together(files, joints), turn)
+        minutes = round((time.monotonic() - begun) / 60.0, 1)
+        made = {
+            "seed": settings.seed,
+            "round": turn + 1,
+            "worlds": len(files),
+            "robots": list(settings.robots),
+            "loss": loss,
+            "minutes": minutes,
+        }
+        save_weights(path, _tensors(network), made)
+        log.info("round %d: loss %.4f, %.1f minutes", turn + 1, loss, minutes)
+    tensors, header = load_weights(path)
+    final = settings.out / "weights.safetensors"
+    save_weights(final, tensors, header["made"])
+    return final
+
+
+def _claim(settings: TrainSettings) -> None:
+    """Make the folder this run's; a folder of a run with other settings is refused."""
+    settings.out.mkdir(parents=True, exist_ok=True)
+    file = settings.out / "settings.json"
+    own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "out")}
+    own = json.loads(json.dumps(own))
+    if not file.exists():
+        write_whole(file, json.dumps(own, indent=1))
+        return
+    try:
+        found = dict(json.loads(file.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise RetorqueError(f"cannot read '{file}' ({error}); choose another --out") from error
+    check_same_run(settings.out, found, own)
+
+
+def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:
+    """Worlds of a round, made by processes of their own."""
+    worlds = WorldSettings(trials=settings.trials, duration=settings.duration)
+    jobs = []
+    for index in range(settings.worlds):
+        path = settings.out / f"world-{turn}-{index:03d}.safetensors"
+        seed = int(np.random.SeedSequence([settings.seed, turn, index]).generate_state(1)[0])
+        jobs.append((path, settings.robots[index % len(settings.robots)], weights, worlds, seed))
+    run_jobs(_world, jobs, len(jobs), f"worlds of round {turn + 1}", settings.workers)
+    return [job[0] for job in jobs]
+
+
+def _world(path: Path, robot: str, weights: Path, worlds: WorldSettings, seed: int) -> None:
+    """Drive one world unless its file is there."""
+    if not path.exists():
+        write_whole(path, save(collect(Robot.load(robot), weights, worlds, seed)))
+    report(1)
+
+
+def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
+    """The samples of all worlds, joints padded."""
+    parts: dict[str, list[np.ndarray]] = {}
+    for path in files:
+        try:
+            arrays = load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise RetorqueError(f"cannot read '{path}' ({error}); delete it and it is made again") from error
+        n = arrays["own"].shape[1]
+        more = joints - n
+        arrays["present"] = np.ones(arrays["own"].shape, dtype=np.float32)
+        for name, array in arrays.items():
+            axes = [(0, 0), (0, more), *([(0, more)] if name == "response" else [(0, 0)] * (array.ndim - 2))]
+            parts.setdefault(name, []).append(np.pad(array, axes[: array.ndim]))
+    data = {name: torch.from_numpy(np.concatenate(arrays)) for name, arrays in parts.items()}
+    data["inverse"] = torch.linalg.inv(data["response"] + torch.diag_embed(1.0 - data["present"]))
+    return data
+
+
+def _learn(settings: TrainSettings, network: Network, data: dict[str, Tensor], turn: int) -> float:
+    """Train on all worlds so far; the mean loss over the last tenth."""
+    steps = settings.steps * (settings.last if turn + 1 == settings.rounds else 1)
+    rng = np.random.default_rng([settings.seed, turn, 1])
+    optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=1e-4)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, max_lr=settings.learning_rate, total_steps=steps, pct_start=0.05
+    )
+    count = len(data["own"])
+    recent: deque[float] = deque(maxlen=steps // 10 + 1)
+    with progress() as bar:
+        for _ in bar.track(range(steps), description=f"learning, round {turn + 1}"):
+            rows = torch.from_numpy(rng.integers(0, count, settings.batch))
+            loss = objective(network, {name: array[rows] for name, array in data.items()})
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
+            optimiser.step()
+            schedule.step()
+            recent.append(float(loss.detach()))
+    return float(np.mean(recent))
+
+
+def objective(network: Network, batch: dict[str, Tensor]) -> Tensor:
+    """Huber loss of the command's error, and of the nominal torque that it amounts to (in thresholds).
+
+    With errors w of the external and d of the own torque, the command is off by s (A - 1) w + d, s being the share of
+    a push that the adapter answers: where the ideal robot is far lighter than the target, only a part.
+    """
+    present = batch["present"]
+    external, own = network(batch["features"], batch["taps"], present)
+    pushed = external - batch["external"]
+    pushing = (batch["external"] != 0.0).any(-1, keepdim=True)
+    known = torch.where(pushing, batch["external"], external.detach())
+    room = TamRecursive.authority * known.norm(dim=-1) / (_answer(batch, known).norm(dim=-1) + 1e-6)
+    wrong = room.clip(max=1.0)[:, None] * _answer(batch, pushed) + own - batch["own"]
+    nominal = torch.matmul(batch["inverse"], wrong[..., None])[..., 0]
+    loss = huber(wrong, HUBER) + huber(nominal, HUBER)
+    return 0.5 * (loss * present).sum() / present.sum()
+
+
+def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:
+    """(A - 1) w: the torque that lets a robot yield to a push as the ideal one would, (samples, n) [units]."""
+    return torch.matmul(batch["response"], external[..., None])[..., 0] - external
+
+
+def _tensors(network: Network) -> dict[str, np.ndarray]:
+    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}

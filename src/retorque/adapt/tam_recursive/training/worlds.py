@@ -1,0 +1,164 @@
+"""Training data: what the adapter itself meets in the loop, with the true external and own torques as labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt.tam.context import mass_matrices
+from retorque.adapt.tam_recursive.adapter import TamRecursive
+from retorque.control.joint_waypoints import JointWaypoints
+from retorque.control.reference import Reference
+from retorque.control.windowed_sines import WindowedSines
+from retorque.physics.default_profile import critical_damping, profile_of
+from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+from retorque.simulate.effects import Delay, Effect, FlexibleJoints, LuGre, Ripple
+from retorque.simulate.pulses import Pulses
+from retorque.simulate.sensors import SensorSettings
+from retorque.simulate.target import Target
+
+Array = np.ndarray
+
+TIMESTEP = 1e-3
+AFTER = 2
+"""Ticks after an answer at which it is judged: the middle of its use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSettings:
+    """How worlds are drawn."""
+
+    trials: int = 24
+    """Robots in a world."""
+    duration: float = 10.0
+    """Length of the motion [s]."""
+    keep: int = 4
+    """One answer in so many is kept."""
+    contact: float = 0.6
+    """Share of the robots that are pushed."""
+    contact_share: tuple[float, float] = (0.03, 0.2)
+    """Height of the pushes, as a share of the torque limit."""
+    unmodelled: float = 0.6
+    """Probability that a world has an effect that no parameter describes."""
+    payload_step: float = 0.1
+    """Probability that all robots of a world pick something up on the way."""
+
+
+def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> dict[str, Array]:
+    """Samples of one world, driven by the adapter with the weights so far.
+
+    Returns:
+        features (samples, n, FEATURES), taps (samples, n, TAPS) [units], external and own: the true torques
+        (samples, n) [units], response: A = M_ξ M₀⁻¹ (samples, n, n).
+    """
+    rng = np.random.default_rng(seed)
+    count = settings.trials
+    parameters = Parameters.sample(robot, profile_of(robot), count, rng)
+    sensors = SensorSettings.sample(profile_of(robot), count, rng)
+    perfect = rng.uniform(size=count) < 0.15
+    sensors = SensorSettings(**{name: np.where(perfect, 0, value) for name, value in vars(sensors).items()})
+    target = Target(
+        robot, parameters, sensors=sensors, effects=_effects(settings, rng), seed=int(rng.integers(2**31)), threads=1
+    )
+    adapter = TamRecursive(robot, count, TIMESTEP, weights=weights)
+    reference, stiffness, damping = _motion(robot, settings, rng)
+    pulses = _pulses(robot, settings, rng)
+    step = rng.uniform() < settings.payload_step
+    step_tick, step_mass = int(rng.uniform(0.2, 0.8) * settings.duration / TIMESTEP), rng.uniform(0.3, 1.5)
+    state = target.reset(reference.at(0.0).position)
+    bodies, ideal_body = _bodies(robot, parameters), RigidBody(robot)
+    rows: list[tuple[Array, ...]] = []
+    waiting, answered = None, 0
+    for tick in range(round(settings.duration / TIMESTEP)):
+        if step and tick == step_tick:
+            parameters = replace(parameters, payload_mass=parameters.payload_mass + step_mass)
+            target.set_parameters(parameters)
+            bodies = _bodies(robot, parameters)
+        adapter.observe(state)
+        adapter.learn()
+        if adapter.answers > answered:
+            answered = adapter.answers
+            if rng.uniform() < 1.0 / settings.keep:
+                waiting = (tick + AFTER, adapter.features, adapter.taps)
+        action = reference.at(tick * TIMESTEP)
+        nominal = stiffness * (action.position - state.position) + damping * (action.velocity - state.velocity)
+        nominal = nominal + ideal_body.bias(state.position, state.velocity)
+        push = pulses.at(tick * TIMESTEP)
+        q, qd = target.position.copy(), target.velocity.copy()
+        state = target.step(adapter.correct(state, nominal), push)
+        if waiting is not None and tick >= waiting[0]:
+            acceleration = (target.velocity - qd) / TIMESTEP
+            own = target.command - adapter.needed(q, qd, acceleration, push)
+            response = _responses(bodies, ideal_body, q)
+            rows.append((*waiting[1:], push / adapter.unit, own / adapter.unit, response))
+            waiting = None
+    names = ("features", "taps", "external", "own", "response")
+    arrays = {name: np.concatenate(parts) for name, parts in zip(names, zip(*rows, strict=True), strict=True)}
+    sane = np.isfinite(arrays["own"]).all(axis=-1) & (np.abs(arrays["own"]).max(axis=-1) < 30.0)
+    sane &= np.isfinite(arrays["features"]).all(axis=(1, 2))
+    # The file format writes memory as it lies, so rows must lie in order.
+    return {name: np.ascontiguousarray(array[sane], dtype=np.float32) for name, array in arrays.items()}
+
+
+def _effects(settings: WorldSettings, rng: np.random.Generator) -> list[Effect]:
+    """At most one effect, of random size."""
+    if rng.uniform() >= settings.unmodelled:
+        return []
+    kinds = [
+        lambda: LuGre(
+            coulomb=rng.uniform(0.3, 1.4),
+            static=rng.uniform(1.4, 2.4),
+            stribeck_velocity=rng.uniform(0.02, 0.1),
+            stiffness=10.0 ** rng.uniform(2.7, 3.8),
+        ),
+        lambda: Ripple(amplitude=rng.uniform(0.2, 1.0), order=rng.uniform(8.0, 40.0)),
+        lambda: FlexibleJoints(stiffness=10.0 ** rng.uniform(3.5, 4.3)),
+        lambda: FlexibleJoints(gap=np.deg2rad(rng.uniform(0.03, 0.2))),
+        lambda: Delay(int(rng.integers(1, 6))),
+    ]
+    often = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # backlash is the hardest to tell from a push
+    return [kinds[rng.choice(len(kinds), p=often / often.sum())]()]
+
+
+def _motion(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> tuple[Reference, Array, Array]:
+    """A reference with stiffness and damping: windowed sines, or waypoints with pauses."""
+    profile, count = profile_of(robot), settings.trials
+    seed = int(rng.integers(2**31))
+    scale = np.exp(rng.uniform(np.log(0.3), np.log(2.0), (count, 1)))
+    if rng.uniform() < 0.5:
+        cycles = (3.0 * settings.duration / 16.0, 7.0 * settings.duration / 16.0)
+        sines = WindowedSines.sample(
+            robot.home, profile.tracking_amplitude, count, settings.duration, seed, cycles=cycles
+        )
+        stiffness = profile.tracking_stiffness * scale
+        return sines, stiffness, critical_damping(robot, stiffness)
+    waypoints = JointWaypoints.sample(
+        robot.home, robot.lower, robot.upper, profile.waypoint_delta, count, settings.duration, seed, waypoints=10
+    )
+    stiffness = profile.stiffness * scale
+    return waypoints, stiffness, critical_damping(robot, stiffness) * rng.uniform(0.7, 1.3, (count, 1))
+
+
+def _pulses(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> Pulses:
+    """Pushes of other heights for every robot, none for some."""
+    count = settings.trials
+    low, high = settings.contact_share
+    pushed = rng.uniform(size=count) < settings.contact
+    share = pushed * low * (high / low) ** rng.uniform(size=count)
+    found = Pulses.sample(robot, count, settings.duration, int(rng.integers(2**31)), share=1.0)
+    return Pulses(start=found.start, duration=found.duration, torque=found.torque * share[:, None, None])
+
+
+def _bodies(robot: Robot, parameters: Parameters) -> list[RigidBody]:
+    inertial = parameters.inertial(robot)
+    return [RigidBody(robot, inertial[k], parameters.armature[k]) for k in range(len(inertial))]
+
+
+def _responses(bodies: list[RigidBody], ideal: RigidBody, q: Array) -> Array:
+    """A = M_ξ M₀⁻¹ of each robot, (trials, n, n)."""
+    mass = np.stack([mass_matrices(body, row[None])[0] for body, row in zip(bodies, q, strict=True)])
+    return np.linalg.solve(mass_matrices(ideal, q), mass).swapaxes(-1, -2)

@@ -1,0 +1,219 @@
+"""The motion that tells most about a robot: Fourier trajectories optimised for what their log will reveal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import minimize
+
+from retorque.identify.excite.collision import Clearance
+from retorque.identify.excite.fourier import Fourier, within
+from retorque.identify.regression.base import base_parameters
+from retorque.identify.regression.layout import Layout
+from retorque.identify.regression.prior import card_prior
+from retorque.logs.motion import Motion
+from retorque.physics.friction import preset
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+
+Array = np.ndarray
+
+EXTRA_STARTS = 4
+"""Further random shapes to try while none has come out within all limits."""
+RATE = 100.0
+"""Independent samples a second that a log is assumed to give [Hz]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excitation:
+    """What a trajectory must respect and be good at."""
+
+    time: float = 20.0
+    """Length of the exciting motion [s]."""
+    harmonics: int = 5
+    """Sines and cosines of each joint."""
+    criterion: Literal["logdet", "condition"] = "logdet"
+    """logdet: most information over all; condition: least difference between the best and worst known parameter."""
+    speed: float = 0.5
+    """Part of each joint's velocity limit to use."""
+    acceleration: float = 4.0
+    """Acceleration limit as a multiple of the velocity in use, per second: 4 reaches full speed in a quarter second."""
+    torque: float = 0.7
+    """Part of each joint's torque limit to use."""
+    margin: float = 0.05
+    """Distance to stay inside the joint limits [rad]."""
+    clearance: float = 0.02
+    """Distance to aim for between links that are not neighbours; half of it is kept, or half of the distance at
+    home where that is less [m]."""
+    seed: int = 0
+    """Seed of the random first shapes."""
+    starts: int = 3
+    """Random first shapes to optimise; the best result is kept."""
+    iterations: int = 25
+    """Steps of the optimiser for each."""
+
+    def __post_init__(self) -> None:
+        if not self.time > 0.0 or self.harmonics < 2:
+            raise RetorqueError("an exciting motion needs a time above zero and at least two harmonics")
+        if not (0.0 < self.speed <= 1.0 and 0.0 < self.torque <= 1.0 and self.acceleration > 0.0):
+            raise RetorqueError("speed and torque are parts of the limits, above 0 and at most 1")
+        if self.starts < 1 or self.iterations < 0:
+            raise RetorqueError("the optimiser needs at least one start")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excited:
+    """An optimised trajectory, and how good it is."""
+
+    trajectory: Fourier
+    repeats: int
+    """Periods that fill the time asked for."""
+    condition: float
+    """Condition number of the base regressor, each column at unit length."""
+    condition_before: float
+    """The same of the first random shape."""
+    log_det: float
+    """Logarithm of the determinant of 1 + information, in units of the card's uncertainty and 1 % torque noise."""
+    log_det_before: float
+    clearance: float
+    """Smallest distance between links that are not neighbours; infinite where none came near [m]."""
+    torque_part: float
+    """Largest torque as a part of its limit."""
+
+
+class _Problem:
+    """The cost of a trajectory's coefficients."""
+
+    def __init__(self, robot: Robot, settings: Excitation):
+        self.robot, self.settings = robot, settings
+        self.repeats = max(1, round(settings.time / 10.0))
+        self.period = settings.time / self.repeats
+        self.layout = Layout(robot, preset("coulomb-viscous"))
+        self.body = RigidBody(robot)
+        base = base_parameters(self.layout)
+        self.columns = base.independent
+        prior = card_prior(self.layout, torque=10.0)
+        self.unit = np.sqrt(np.sum(np.square(base.combination * prior.deviation), axis=1))
+        bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
+        self.lower = np.where(bounded, robot.lower + settings.margin, -np.pi)
+        self.upper = np.where(bounded, robot.upper - settings.margin, np.pi)
+        # a full turn is enough: more only means that a cable is wound up
+        middle = np.clip(np.asarray(robot.home, dtype=float), self.lower, self.upper)
+        self.lower, self.upper = np.maximum(self.lower, middle - np.pi), np.minimum(self.upper, middle + np.pi)
+        if np.any(self.upper <= self.lower):
+            raise RetorqueError(f"the joint limits of '{robot.name}' leave no room for motion")
+        self.speed = settings.speed * np.where(np.isfinite(robot.velocity_limit), robot.velocity_limit, 2.0)
+        self.torque_limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, np.inf)
+        self.noise = np.where(np.isfinite(robot.torque_limit), 0.01 * robot.torque_limit, 1.0)
+        self.clear = Clearance(robot, settings.clearance)
+        # some links are always nearer than that, by construction: then home is the measure
+        at_home = self.clear.smallest(np.asarray(robot.home, dtype=float)[None])
+        self.clearance = min(settings.clearance, max(at_home, 0.0))
+        self.samples, self.fine = 16 * settings.harmonics, 128 * settings.harmonics
+        self.size = robot.n * (2 * settings.harmonics + 1)
+
+    def trajectory(self, vector: Array) -> Fourier:
+        """The coefficients' trajectory: any vector is within joint, velocity and acceleration limits."""
+        n, count = self.robot.n, self.settings.harmonics
+        a, b, place = np.split(vector, [n * count, 2 * n * count])
+        return within(
+            a.reshape(n, count),
+            b.reshape(n, count),
+            0.5 + 0.5 * np.tanh(place),
+            self.period,
+            self.lower,
+            self.upper,
+            self.speed,
+            self.settings.acceleration * self.speed,
+        )
+
+    def measure(self, trajectory: Fourier, samples: int) -> tuple[float, float, float, float]:
+        """Log-determinant, condition number, largest torque part, smallest clearance."""
+        q, qd, qdd = trajectory.at(np.arange(samples) * self.period / samples)
+        motion = Motion.of(q, qd, qdd, np.zeros_like(q))
+        matrix = self.layout.matrix(self.body, motion)
+        part = np.max(np.abs(matrix @ self.layout.card) / self.torque_limit)
+        scaled = (matrix[..., self.columns] * self.unit / self.noise[:, None]).reshape(-1, len(self.columns))
+        information = scaled.T @ scaled * (RATE * self.settings.time / samples)
+        log_det = float(np.linalg.slogdet(np.eye(len(information)) + information)[1])
+        size = np.sqrt(np.maximum(np.diagonal(information), 1e-300))
+        spread = np.linalg.eigvalsh(information / size / size[:, None])
+        condition = float(np.sqrt(spread[-1] / max(spread[0], 1e-15 * spread[-1])))
+        # the way from home to the start must be free as well
+        home = np.asarray(self.robot.home, dtype=float)
+        approach = home + np.linspace(0.0, 1.0, 12)[:, None] * (q[0] - home)
+        distance = self.clear.smallest(np.concatenate([q, approach]))
+        return log_det, condition, float(part), distance
+
+    def quality(self, measured: tuple[float, float, float, float]) -> float:
+        """The criterion alone, smaller is better."""
+        log_det, condition, _, _ = measured
+        return -log_det / len(self.columns) if self.settings.criterion == "logdet" else float(np.log(condition))
+
+    def cost(self, vector: Array) -> float:
+        """The criterion, with penalties for torque and nearness."""
+        measured = self.measure(self.trajectory(vector), self.samples)
+        _, _, part, distance = measured
+        over = max(0.0, part / self.settings.torque - 1.0)
+        near = max(0.0, self.clearance - distance) / 0.01
+        return self.quality(measured) + 20.0 * over + 2.0 * near
+
+    def feasible(self, measured: tuple[float, float, float, float]) -> bool:
+        """Whether torque and clearance are within their limits."""
+        return measured[2] <= self.settings.torque * 1.02 and measured[3] >= 0.5 * self.clearance
+
+    def fitting(self, trajectory: Fourier) -> Fourier:
+        """The trajectory, or where it breaks a limit the largest one on its way to standing still at home."""
+        if self.feasible(self.measure(trajectory, self.fine)):
+            return trajectory
+        home = np.clip(np.asarray(self.robot.home, dtype=float), self.lower, self.upper)
+        small, large = 0.0, 1.0
+        for _ in range(6):
+            size = 0.5 * (small + large)
+            fits = self.feasible(self.measure(trajectory.towards(home, size), self.fine))
+            small, large = (size, large) if fits else (small, size)
+        return trajectory.towards(home, max(small, 0.01))
+
+
+def excite(robot: Robot, settings: Excitation) -> Excited:
+    """Optimise a trajectory for a robot.
+
+    Random shapes are improved by descent on the criterion with penalties for torque and nearness of links; joint,
+    velocity and acceleration limits hold by construction.
+    """
+    problem = _Problem(robot, settings)
+    rng = np.random.default_rng(settings.seed)
+    found: list[tuple[float, Fourier, tuple[float, float, float, float]]] = []
+    before: tuple[float, float, float, float] | None = None
+    for attempt in range(settings.starts + EXTRA_STARTS):
+        if attempt >= settings.starts and found:
+            break
+        drawn = [rng.standard_normal(problem.size) for _ in range(8)]
+        start = min(drawn, key=problem.cost)
+        if before is None:
+            before = problem.measure(problem.fitting(problem.trajectory(drawn[0])), problem.fine)
+        result = minimize(problem.cost, start, method="L-BFGS-B", options={"maxiter": settings.iterations})
+        trajectory = problem.fitting(problem.trajectory(result.x))
+        measured = problem.measure(trajectory, problem.fine)
+        if problem.feasible(measured):
+            found.append((problem.quality(measured), trajectory, measured))
+    if not found:
+        raise RetorqueError(
+            f"no motion of '{robot.name}' kept its torque limits and stayed clear of itself; "
+            "try more --starts, another --seed, or a lower --speed"
+        )
+    _, trajectory, measured = min(found, key=lambda item: item[0])
+    assert before is not None
+    return Excited(
+        trajectory=trajectory,
+        repeats=problem.repeats,
+        log_det=measured[0],
+        log_det_before=before[0],
+        condition=measured[1],
+        condition_before=before[1],
+        torque_part=measured[2],
+        clearance=measured[3],
+    )

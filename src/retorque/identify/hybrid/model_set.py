@@ -1,0 +1,171 @@
+"""The eight models of the paper's Table II, identified and trained on one set of recordings, kept as weights files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from retorque.identify.hybrid.hybrid import InverseDynamics, Scaling, Shape, Start
+from retorque.identify.hybrid.recordings import Split, record, together
+from retorque.identify.hybrid.streaming import header_of, read_model, save_model
+from retorque.identify.hybrid.train_hybrid import TrainSettings, nmse, scaling_of, train
+from retorque.identify.methods.estimate import Estimate
+from retorque.identify.methods.sdp import SemidefiniteProgram
+from retorque.logs.motion import Motion
+from retorque.physics.friction import preset
+from retorque.physics.inertia import robot_inertia
+from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+
+Array = np.ndarray
+Progress = Callable[[str, float], None]
+
+NAMES = (
+    "RBD+Sign+LSTM E2E",
+    "RBD+Sign+LSTM 2S",
+    "RBD+Sign+MLP 2S",
+    "RBD+Sign E2E",
+    "RBD+Sign 2S",
+    "RBD E2E",
+    "RBD 2S",
+    "LSTM E2E",
+)
+"""E2E: learnt end to end, all parts together; 2S: the rigid part by semidefinite program, then the network."""
+SPLITS = ("train", "validation", "test")
+THIN = 20
+"""One sample in so many is given to the semidefinite program: neighbours at 1 kHz say the same."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One model: what streaming needs, and what is known about it."""
+
+    arrays: dict[str, Array]
+    header: dict[str, Any]
+
+    @property
+    def nmse(self) -> dict[str, float]:
+        """Normalised mean squared torque error on train, validation and test."""
+        return self.header["provenance"]["nmse"]
+
+
+def build(
+    robot: Robot,
+    *,
+    scale: float,
+    seed: int,
+    training: TrainSettings,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Trained]:
+    """All the models by name; those that `folder` already holds are read, the others made and kept there.
+
+    Args:
+        robot: the card.
+        scale: length of the recordings; 1 is the paper's.
+        seed: of the recordings and of what the stand-in hides.
+        training: how the networks are trained; its seed decides their first weights.
+        folder: where weights and checkpoints are kept; None keeps nothing.
+        progress: told what is being done and its finished part.
+    """
+    made = {"scale": scale, "seed": seed, "training": {k: v for k, v in asdict(training).items() if k != "threads"}}
+    found = {} if folder is None else {name: one for name in NAMES if (one := _kept(folder, name, made)) is not None}
+    if len(found) == len(NAMES):
+        return {name: found[name] for name in NAMES}
+    tell = progress or (lambda label, part: None)
+    split = record(robot, scale=scale, seed=seed, progress=lambda part: tell("recording", part))
+    tell("semidefinite program", 0.0)
+    data = together(split.train, THIN)
+    signed = SemidefiniteProgram().fit(data, robot, preset("sign"))
+    maker = _Maker(robot, split, data, signed, scaling_of(split, signed.noise), training, folder, tell)
+    for name, model, seconds in maker.missing(found):
+        losses = {which: nmse(model, getattr(split, which)) for which in SPLITS}
+        header = header_of(robot, model.shape.as_dict(), {**made, "model": name, "nmse": losses, "seconds": seconds})
+        found[name] = Trained(model.arrays(), header)
+        if folder is not None:
+            save_model(_path(folder, name), found[name].arrays, header)
+            _checkpoint(folder, name).unlink(missing_ok=True)
+    return {name: found[name] for name in NAMES}
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name.lower().replace('+', '-').replace(' ', '-')}.safetensors"
+
+
+def _checkpoint(folder: Path, name: str) -> Path:
+    return _path(folder, name).with_suffix(".checkpoint")
+
+
+def _kept(folder: Path, name: str, made: dict[str, Any]) -> Trained | None:
+    path = _path(folder, name)
+    if not path.exists():
+        return None
+    arrays, header = read_model(path)
+    if any(header["provenance"].get(key) != value for key, value in made.items()):
+        raise RetorqueError(f"'{path}' was made with other settings; remove it or choose another folder")
+    return Trained(arrays, header)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    robot: Robot
+    split: Split
+    data: Motion
+    signed: Estimate
+    scaling: Scaling
+    training: TrainSettings
+    folder: Path | None
+    tell: Progress
+
+    def missing(self, found: dict[str, Trained]) -> Iterator[tuple[str, InverseDynamics, float]]:
+        """Name, model and training seconds of every model that is not yet found, two-step ones first."""
+        plain = Shape(residual="none")
+        signed = self.signed
+        two_step = Start(signed.inertial, signed.armature, signed.coefficients[:, 0])
+        if "RBD+Sign 2S" not in found:
+            yield "RBD+Sign 2S", self._model(plain, two_step), float(signed.details["seconds"])
+        if "RBD 2S" not in found:
+            bare = SemidefiniteProgram().fit(self.data, self.robot, preset("none"))
+            start = Start(bare.inertial, bare.armature, np.zeros(self.robot.n))
+            yield "RBD 2S", self._model(plain, start), float(bare.details["seconds"])
+        if "RBD+Sign+LSTM 2S" not in found:
+            yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", Shape(), two_step, frozen=True)
+        joint = ("RBD+Sign+LSTM E2E", "RBD+Sign E2E", "RBD E2E")
+        if any(name not in found for name in joint):
+            card = Start(robot_inertia(self.robot), self.robot.armature, np.zeros(self.robot.n))
+            model, seconds = self._train(joint[0], Shape(), card)
+            assert model.rigid is not None
+            inertial, armature, coulomb = model.rigid.read()
+            yield joint[0], model, seconds
+            yield joint[1], self._model(plain, Start(inertial, armature, coulomb)), seconds
+            yield joint[2], self._model(plain, Start(inertial, armature, 0.0 * coulomb)), seconds
+        if "LSTM E2E" not in found:
+            yield "LSTM E2E", *self._train("LSTM E2E", Shape(rigid=False), None)
+        if "RBD+Sign+MLP 2S" not in found:
+            yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", Shape(residual="mlp"), two_step, frozen=True)
+
+    def _model(self, shape: Shape, start: Start | None, frozen: bool = False) -> InverseDynamics:
+        torch.manual_seed(self.training.seed)
+        return InverseDynamics(self.robot, shape, self.scaling, start, frozen=frozen).eval()
+
+    def _train(
+        self, name: str, shape: Shape, start: Start | None, frozen: bool = False
+    ) -> tuple[InverseDynamics, float]:
+        begun = time.perf_counter()
+        model = self._model(shape, start, frozen)
+        settings = self.training
+        checkpoint = None if self.folder is None else _checkpoint(self.folder, name)
+        train(
+            model,
+            self.split,
+            settings,
+            checkpoint=checkpoint,
+            progress=lambda epoch, loss: self.tell(f"{name} (validation {loss:.4f})", epoch / settings.epochs),
+        )
+        return model, time.perf_counter() - begun

@@ -1,0 +1,325 @@
+"""Training of inverse-dynamics models on recordings: sequences of 100, early stopping, resumable after any epoch."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from retorque.identify.hybrid.hybrid import InverseDynamics, Scaling
+from retorque.identify.hybrid.recordings import Split
+from retorque.logs.motion import Motion
+from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
+
+Array = np.ndarray
+Tensor = torch.Tensor
+
+VELOCITY_KNEE = 0.01
+"""Velocity above which the networks see it on a logarithmic scale [rad/s]."""
+ACCELERATION_KNEE = 0.1
+"""The same of accelerations [rad/s²]."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How a model is trained."""
+
+    epochs: int = 30
+    """Most passes over the training data."""
+    patience: int = 10
+    """Passes without a better validation loss before stopping."""
+    steps: int = 100
+    """Length of a training sequence; a step is as many ticks as the model's stride."""
+    batch: int = 64
+    """Sequences a step."""
+    rate: float = 0.015
+    """Adam's first learning rate of the network; it falls to zero along a cosine."""
+    rigid_rate: float = 0.004
+    """The same of a rigid part that is learnt along."""
+    settle: int = 1500
+    """Steps that a rigid part is given alone, a thousand ticks each, before the network beside it may speak."""
+    thrift: float = 0.05
+    """Price of what the network says while a rigid part learns beside it: what both could explain goes to the rigid
+    part, so that its parameters mean something."""
+    blur: float = 0.2
+    """Shift of each sequence's positions as the network sees them [rad]."""
+    decay: float = 0.01
+    """Weight decay of the network."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    seed: int = 0
+    """Of the first weights and the order of the sequences."""
+    threads: int = 2
+    """PyTorch's threads."""
+
+
+@dataclass
+class History:
+    """What happened, epoch by epoch."""
+
+    train: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+    best: int = -1
+    """The epoch whose weights are kept."""
+    stopped: bool = False
+    """Whether training is over."""
+
+
+def scaling_of(split: Split, residual: Array) -> Scaling:
+    """Mean and spread of the training inputs, the range of the training torques, and the unit of a residual.
+
+    Args:
+        split: the recordings.
+        residual: (n,) what a rigid body with friction leaves over [N·m], such as an estimate's noise.
+    """
+    seen = np.concatenate([_inputs(m)[::50] for m in split.train]).astype(float)
+    n = split.train[0].n
+    knee = np.repeat([VELOCITY_KNEE, ACCELERATION_KNEE], n)
+    seen[:, n:] = np.arcsinh(seen[:, n:] / knee)
+    low, high = split.torque_range()
+    span = np.asarray(high - low, dtype=float)
+    return Scaling(seen.mean(axis=0), seen.std(axis=0) + 1e-9, knee, span, np.asarray(residual, dtype=float))
+
+
+def sequences(motions: list[Motion], steps: int, stride: int = 1) -> tuple[Tensor, Tensor]:
+    """Inputs (sequences, steps, 3n) and torques (sequences, steps, n): every stride-th tick, all phases."""
+    inputs, torques = [], []
+    for motion in motions:
+        for phase in range(stride):
+            thin = motion[phase::stride]
+            count = len(thin) // steps
+            rows = slice(0, count * steps)
+            inputs.append(_inputs(thin)[rows].reshape(count, steps, 3 * motion.n))
+            torques.append(thin.torque[rows].reshape(count, steps, motion.n))
+    if not sum(map(len, inputs)):
+        raise RetorqueError(
+            f"every recording is shorter than a sequence of {steps} x {stride} ticks; use a larger scale"
+        )
+    return (
+        torch.from_numpy(np.concatenate(inputs).astype(np.float32)),
+        torch.from_numpy(np.concatenate(torques).astype(np.float32)),
+    )
+
+
+def nmse(model: InverseDynamics, motions: list[Motion], part: str = "all") -> float:
+    """Normalised mean squared torque error over whole motions, each predicted in one sequence.
+
+    Args:
+        model: the model.
+        motions: recordings.
+        part: "all", or "stateless" for the rigid body with friction, or "body" for the rigid body alone.
+    """
+    total, count = 0.0, 0
+    for motion in motions:
+        stride = model.shape.stride
+        inputs, torque = sequences([motion], len(motion) // stride, stride)
+        error = predict(model, inputs, part) - torque
+        total += float(torch.sum(torch.square(error / model.torque_range).double()))
+        count += error.numel()
+    return total / count
+
+
+@torch.no_grad()
+def predict(model: InverseDynamics, motion: Tensor, part: str = "all") -> Tensor:
+    """Torque of one part of a model, or of all of it, for (batch, time, 3n)."""
+    if part == "all":
+        return model(motion)
+    if part == "stateless":
+        return model.stateless(motion)
+    if model.rigid is None:
+        raise RetorqueError("this model has no rigid body to read")
+    return model.rigid(*motion.split(model.robot.n, dim=-1))[0]
+
+
+def train(
+    model: InverseDynamics,
+    split: Split,
+    settings: TrainSettings,
+    *,
+    checkpoint: Path | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> History:
+    """Fit what is not frozen, keep the weights of the best validation loss.
+
+    Args:
+        model: trained in place.
+        split: recordings to train on and to stop by.
+        settings: how.
+        checkpoint: a file written after every epoch; training goes on from it where it exists and belongs to these
+            settings.
+        progress: told the number of finished epochs and the last validation loss.
+    """
+    torch.set_num_threads(settings.threads)
+    data = _prepared(model, sequences(split.train, settings.steps, model.shape.stride))
+    optimiser = _optimiser(model, settings)
+    history = History()
+    best = {key: value.clone() for key, value in model.state_dict().items()}
+    if checkpoint is not None and checkpoint.exists():
+        history, best = _resume(checkpoint, model, optimiser, settings)
+    elif model.rigid is not None and model.network is not None and not model.frozen:
+        _settle(model, data, settings)
+    for epoch in range(len(history.train), settings.epochs):
+        if history.stopped:
+            break
+        history.train.append(_epoch(model, data, optimiser, settings, epoch))
+        loss = nmse(model, split.validation)
+        history.validation.append(loss)
+        if not np.isfinite(loss):
+            raise RetorqueError(f"training diverged in epoch {epoch}; lower the learning rate ({settings.rate})")
+        if history.best < 0 or loss < history.validation[history.best]:
+            history.best = epoch
+            best = {key: value.clone() for key, value in model.state_dict().items()}
+        history.stopped = epoch - history.best >= settings.patience
+        if checkpoint is not None:
+            _save(checkpoint, model, best, optimiser, history, settings)
+        if progress:
+            progress(epoch + 1, loss)
+        log.info("epoch %d: train %.3g, validation %.3g", epoch, history.train[-1], loss)
+    model.load_state_dict(best)
+    history.stopped = True
+    return history
+
+
+def _inputs(motion: Motion) -> Array:
+    return np.concatenate([motion.q, motion.qd, motion.qdd], axis=-1)
+
+
+def _optimiser(model: InverseDynamics, settings: TrainSettings) -> torch.optim.Optimizer:
+    """Adam; only the network's weights decay, since a link's parameters have no reason to be small."""
+    network = [] if model.network is None else list(model.network.parameters())
+    groups: list[dict[str, Any]] = []
+    if network:
+        groups.append({"params": network, "weight_decay": settings.decay, "initial_lr": settings.rate})
+    if model.rigid is not None and not model.frozen:
+        rigid = model.rigid
+        links = [rigid.virtual, rigid.rotor_root]
+        groups.append({"params": links, "weight_decay": 0.0, "initial_lr": settings.rigid_rate})
+        # Friction is as quick as the network, lest that learns it first.
+        groups.append({"params": [rigid.coulomb], "weight_decay": 0.0, "initial_lr": settings.rate})
+    return torch.optim.AdamW(groups, lr=settings.rate)
+
+
+@torch.no_grad()
+def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Where the rigid part is frozen its torque is taken off once, not in every step."""
+    inputs, torque = data
+    if model.rigid is None or not model.frozen:
+        return inputs, torque
+    parts = [torque[i : i + 200] - model.stateless(inputs[i : i + 200]) for i in range(0, len(inputs), 200)]
+    return inputs, torch.cat(parts)
+
+
+def _settle(model: InverseDynamics, data: tuple[Tensor, Tensor], settings: TrainSettings) -> None:
+    """Bring the rigid part near its own best fit: what it does not say by then, the network would learn instead."""
+    assert model.rigid is not None
+    inputs, torque = (x.reshape(-1, x.shape[-1]) for x in data)
+    generator = torch.Generator().manual_seed(settings.seed)
+    optimiser = torch.optim.Adam(model.rigid.parameters(), lr=settings.rate)
+    for step in range(settings.settle):
+        optimiser.param_groups[0]["lr"] = settings.rate * (0.5 + 0.5 * np.cos(np.pi * step / settings.settle))
+        rows = torch.randint(len(inputs), (1000,), generator=generator)
+        loss = torch.mean(torch.square((model.stateless(inputs[rows]) - torque[rows]) / model.output_scale))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+def _error(model: InverseDynamics, inputs: Tensor, torque: Tensor, shift: Tensor, thrift: float) -> Tensor:
+    """The loss of a batch in units of the network's output.
+
+    Args:
+        model: the model.
+        inputs: (batch, steps, 3n).
+        torque: (batch, steps, n), less the rigid part's where that is frozen.
+        shift: (batch, 1, 3n) added to what the network, but not the rigid part, is shown.
+        thrift: price of what the network says beside a rigid part that learns.
+    """
+    said = model.residual(inputs + shift)
+    if model.frozen:
+        return torch.mean(torch.square((said - torque) / model.output_scale))
+    error = said + model.stateless(inputs) - torque
+    return torch.mean((torch.square(error) + thrift * torch.square(said)) / torch.square(model.output_scale))
+
+
+def _epoch(
+    model: InverseDynamics,
+    data: tuple[Tensor, Tensor],
+    optimiser: torch.optim.Optimizer,
+    settings: TrainSettings,
+    epoch: int,
+) -> float:
+    """One pass in an order that the seed and the epoch alone decide, so that a resumed run repeats it."""
+    inputs, torque = data
+    generator = torch.Generator().manual_seed(1_000_003 * settings.seed + epoch)
+    batches = torch.randperm(len(inputs), generator=generator).split(settings.batch)
+    learnt = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    blur = torch.zeros(inputs.shape[-1])
+    blur[: model.robot.n] = settings.blur
+    total = 0.0
+    for index, rows in enumerate(batches):
+        done = (epoch + index / len(batches)) / settings.epochs
+        for group in optimiser.param_groups:
+            group["lr"] = group["initial_lr"] * (0.5 + 0.5 * np.cos(np.pi * done))
+        shift = torch.randn(len(rows), 1, inputs.shape[-1], generator=generator) * blur
+        loss = _error(model, inputs[rows], torque[rows], shift, settings.thrift)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learnt, settings.clip)
+        optimiser.step()
+        model.keep_apart()
+        total += float(loss.detach()) * len(rows)
+    return total / len(inputs)
+
+
+def _save(
+    path: Path,
+    model: InverseDynamics,
+    best: dict[str, Tensor],
+    optimiser: torch.optim.Optimizer,
+    history: History,
+    settings: TrainSettings,
+) -> None:
+    tensors = {f"now.{key}": value.contiguous() for key, value in model.state_dict().items()}
+    tensors |= {f"best.{key}": value.contiguous() for key, value in best.items()}
+    for index, state in optimiser.state_dict()["state"].items():
+        tensors |= {f"adam.{index}.{key}": torch.as_tensor(value).contiguous() for key, value in state.items()}
+    header = {"history": json.dumps(asdict(history)), "belongs": _belongs(model, settings)}
+    write_whole(path, save(tensors, metadata=header))
+
+
+def _resume(
+    path: Path, model: InverseDynamics, optimiser: torch.optim.Optimizer, settings: TrainSettings
+) -> tuple[History, dict[str, Tensor]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+    except SafetensorError as error:
+        raise RetorqueError(f"'{path}' is not a checkpoint ({error}); remove it to train anew") from error
+    if header.get("belongs") != _belongs(model, settings):
+        raise RetorqueError(f"'{path}' belongs to other settings; remove it or choose another folder")
+    now = {key.removeprefix("now."): value for key, value in tensors.items() if key.startswith("now.")}
+    best = {key.removeprefix("best."): value for key, value in tensors.items() if key.startswith("best.")}
+    model.load_state_dict(now)
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in tensors.items():
+        if key.startswith("adam."):
+            _, index, name = key.split(".", 2)
+            state.setdefault(int(index), {})[name] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    return History(**json.loads(header["history"])), best
+
+
+def _belongs(model: InverseDynamics, settings: TrainSettings) -> str:
+    about = {"robot": model.robot.name, "shape": model.shape.as_dict(), "frozen": model.frozen}
+    return json.dumps({**about, "training": asdict(settings)}, sort_keys=True)

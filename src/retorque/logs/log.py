@@ -1,0 +1,252 @@
+"""A log as a source of motion: read, checked, made even, filtered and thinned, in pieces of bounded size."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from retorque.logs.clean import Cleaner, Dropped, Limits
+from retorque.logs.columns import Columns, Picked, pick
+from retorque.logs.motion import Motion, join
+from retorque.logs.overlap import SHORTEST, Window
+from retorque.logs.signal import Filter
+from retorque.logs.table import BLOCK, Table, open_table
+from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
+
+Array = np.ndarray
+
+IN_MEMORY = 400_000
+"""A log with fewer samples than this is kept once it has been read."""
+FEWEST = 10
+"""Samples without which there is no motion to speak of."""
+
+
+@dataclass
+class Log:
+    """Files of one robot, as motion. Reading twice gives the same pieces."""
+
+    paths: tuple[Path, ...]
+    robot: Robot
+    columns: Columns | None = None
+    rows: slice = field(default_factory=lambda: slice(None))
+    drive_gains: Array | None = None
+    """(n,) [N·m/A] for logs of motor current."""
+    filter: Filter = field(default_factory=Filter)
+    dropped: Dropped = field(default_factory=Dropped)
+    """What the last whole reading left out."""
+    by_order: bool = False
+    """Whether columns were told apart by their order alone, for want of names."""
+    _reading: Dropped = field(default_factory=Dropped)
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise RetorqueError("name at least one log")
+        gains = self.drive_gains
+        if gains is None and self.columns is not None and self.columns.drive_gains is not None:
+            gains = np.array(self.columns.drive_gains, dtype=float)
+        if gains is not None:
+            gains = np.asarray(gains, dtype=float)
+            if gains.shape != (self.robot.n,) or not np.all(np.isfinite(gains)) or np.any(gains == 0.0):
+                raise RetorqueError(
+                    f"'{self.robot.name}' needs {self.robot.n} drive gains [N·m/A], none of them zero; "
+                    f"got {', '.join(f'{gain:g}' for gain in gains.ravel())}"
+                )
+        self.drive_gains = gains
+
+    def chunks(self) -> Iterator[Motion]:
+        """Pieces of motion, thinned by the filter's stride; a log that was mostly left out is refused at its end."""
+        self._reading, kept = Dropped(), 0
+        for piece in self._pieces():
+            kept += len(piece)
+            yield piece
+        self.dropped = self._reading
+        if kept >= FEWEST and self.dropped.total > 0.5 * self.dropped.rows:
+            raise RetorqueError(
+                f"{self.dropped.words()}; more than half of a log is never an accident: check columns, units and robot"
+            )
+
+    def _pieces(self) -> Iterator[Motion]:
+        for path in self.paths:
+            window = Window(self.robot.n, self.filter)
+            for begins, time, values in _stretches(self._believed(path)):
+                if begins:
+                    yield from self._finish(window)
+                    window = Window(self.robot.n, self.filter)
+                yield from window.push(time, values)
+            yield from self._finish(window)
+
+    def _finish(self, window: Window) -> Iterator[Motion]:
+        if window.rows >= SHORTEST:
+            self._reading.pieces += 1
+        elif window.rows:
+            self._reading.counts["rows in stretches too short to filter"] += window.rows
+        yield from window.flush()
+
+    def load(self) -> Motion | Log:
+        """The whole motion where it fits in memory, else the log itself, to be read in pieces every time."""
+        pieces, count = [], 0
+        for piece in self.chunks():
+            pieces.append(piece)
+            count += len(piece)
+            if count > IN_MEMORY:
+                return self
+        if count < FEWEST:
+            degrees = "rows with impossible values" in self.dropped.counts
+            hint = (
+                "; are positions in degrees? then say degrees = true in a mapping file (--columns)" if degrees else ""
+            )
+            where = ", ".join(map(str, self.paths))
+            if not self.dropped.rows and (self.rows.start or self.rows.stop):
+                raise RetorqueError(f"{where} ends before row {self.rows.start or 0}; choose other --rows")
+            if not self.dropped.total:
+                raise RetorqueError(
+                    f"{where}: {self.dropped.rows} rows leave {count} samples, too few to learn from; use more rows or "
+                    "thin less (--decimate)"
+                )
+            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}{hint}")
+        return join(pieces)
+
+    def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
+        """Blocks of row numbers, times, positions, velocities and torques, as recorded."""
+        if self.columns is not None and self.columns.files:
+            yield from self._folder(path)
+            return
+        table = open_table(path)
+        self.by_order = table.names is None and self.columns is None
+        where = path.name
+        current = self.drive_gains is not None
+        picked = pick(self.columns, table.names, table.width, self.robot, where, prefer_current=current)
+        scale = np.pi / 180.0 if self.columns is not None and self.columns.degrees else 1.0
+        gains = self._gains(picked, table)
+        rate = self.columns.rate if self.columns is not None else None
+        if picked.velocity is None:
+            self._reading.notes.append(f"'{where}' has no velocities of all joints, so positions are differentiated")
+        for rows, values in table.blocks():
+            for reason, bad in table.bad.items():
+                lost = bad[self._chosen(bad)]
+                self._reading.note(reason, lost)
+                self._reading.rows += len(lost)
+            chosen = self._chosen(rows)
+            rows, values = rows[chosen], values[chosen]
+            time = rows / rate if picked.time is None and rate else values[:, picked.time or 0]
+            velocity = None if picked.velocity is None else scale * values[:, picked.velocity]
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
+        self._note_cut(table)
+
+    def _note_cut(self, table: Table) -> None:
+        if table.cut:
+            self._reading.notes.append(f"'{table.path.name}' ends within its compressed data: the rest of it is lost")
+
+    def _gains(self, picked: Picked, table: Table) -> Array:
+        if picked.is_current and self.drive_gains is None:
+            raise RetorqueError(
+                f"'{table.path.name}' has motor currents; give --drive-gains [N·m/A], one for each joint"
+            )
+        if not picked.is_current and self.drive_gains is not None:
+            raise RetorqueError(f"'{table.path.name}' has torques, which need no drive gains; leave --drive-gains out")
+        return np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
+
+    def _chosen(self, rows: Array) -> Array:
+        start, stop = self.rows.start or 0, self.rows.stop
+        return (rows >= start) & (rows < stop) if stop is not None else rows >= start
+
+    def _folder(self, folder: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
+        """One file a signal: n values a row, or one value a line, joint after joint."""
+        assert self.columns is not None and self.columns.files is not None
+        files = self.columns.files
+        effort = "torque" if "torque" in files else "current"
+        missing = [name for name in ("position", effort) if name not in files]
+        if missing or ("time" not in files and self.columns.rate is None):
+            raise RetorqueError(
+                "[files] must name 'position', 'torque' or 'current', and 'time' unless 'rate' is given"
+            )
+        if not folder.is_dir():
+            raise RetorqueError(f"the mapping has [files], so the log must be a folder; '{folder}' is not")
+        if effort == "current" and self.drive_gains is None:
+            raise RetorqueError("the log has motor currents; give --drive-gains [N·m/A], one for each joint")
+        gains = np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
+        scale = np.pi / 180.0 if self.columns.degrees else 1.0
+        names = [name for name in ("time", "position", "velocity", effort) if name in files]
+        widths = [1 if name == "time" else self.robot.n for name in names]
+        readers = [self._flat(folder / files[name], width) for name, width in zip(names, widths, strict=True)]
+        number = 0
+        nothing = np.zeros((0, 1))
+        for parts in itertools.zip_longest(*readers, fillvalue=nothing):
+            lengths = [len(part) for part in parts]
+            count, longest = min(lengths), max(lengths)
+            values = dict(zip(names, (part[:count] for part in parts), strict=True))
+            rows = number + np.arange(count)
+            beyond = number + np.arange(count, longest)
+            number += longest
+            lost = beyond[self._chosen(beyond)]
+            self._reading.note("samples that not every file has", lost)
+            self._reading.rows += len(lost)
+            if not count:
+                continue
+            chosen = self._chosen(rows)
+            time = values["time"][:, 0] if "time" in values else rows / (self.columns.rate or 1.0)
+            velocity = scale * values["velocity"][chosen] if "velocity" in values else None
+            position = scale * values["position"][chosen]
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield rows[chosen], time[chosen], position, velocity, values[effort][chosen] * gains
+
+    def _flat(self, path: Path, width: int) -> Iterator[Array]:
+        """Blocks (rows, width) of a text file that holds `width` numbers a row, or one number a line."""
+        table, number = open_table(path), 0
+        if table.width not in (1, width):
+            raise RetorqueError(f"'{path.name}' has {table.width} columns; it must have {width}, or one value a line")
+        rest = np.zeros((0,))
+        for rows, values in table.blocks():
+            lost = np.concatenate([*table.bad.values(), np.zeros(0, dtype=int)])
+            if len(lost) and table.width != width:
+                raise RetorqueError(
+                    f"line {lost[0] + 1} of '{path.name}' is not one value; every later joint would shift"
+                )
+            # a row that cannot be read keeps its place, or this file would run ahead of the others
+            block = np.full((len(rows) + len(lost), table.width), np.nan)
+            block[rows - number] = values
+            number += len(block)
+            flat = np.concatenate([rest, block.ravel()])
+            # whole groups of BLOCK rows, so that all files of a folder advance together
+            whole = len(flat) // (width * BLOCK) * BLOCK
+            for start in range(0, whole, BLOCK):
+                yield flat[start * width : (start + BLOCK) * width].reshape(BLOCK, width)
+            rest = flat[whole * width :]
+        self._note_cut(table)
+        count = len(rest) // width
+        if count:
+            yield rest[: count * width].reshape(count, width)
+        if len(rest) % width:
+            self._reading.counts["rows with missing or extra columns"] += 1
+            self._reading.rows += 1
+
+    def _believed(self, path: Path) -> Iterator[tuple[Array, Array]]:
+        """Times (rows,) and signals (rows, 2n or 3n) of the rows that passed every check."""
+        cleaner = Cleaner(Limits.of(self.robot, current=self.drive_gains is not None), self._reading)
+        for rows, time, position, velocity, effort in self.raw(path):
+            self._reading.rows += len(rows)
+            keep = cleaner.clean(rows, time, position, velocity, effort)
+            signals = [position, effort] if velocity is None else [position, velocity, effort]
+            yield time[keep], np.concatenate(signals, axis=1)[keep]
+
+
+def _stretches(blocks: Iterator[tuple[Array, Array]]) -> Iterator[tuple[bool, Array, Array]]:
+    """Cut a log where time stands still too long: whether a new stretch begins, times, signals."""
+    period, last = 0.0, -np.inf
+    for time, values in blocks:
+        if len(time) == 0:
+            continue
+        if not period and len(time) > 1:
+            period = float(np.median(np.abs(np.diff(time))))
+        steps = np.diff(time, prepend=last)
+        cuts = (steps > max(8.0 * period, 0.02)) | (steps <= 0.0)
+        edges = sorted({0, *np.flatnonzero(cuts).tolist(), len(time)})
+        for start, stop in itertools.pairwise(edges):
+            yield bool(cuts[start]), time[start:stop], values[start:stop]
+        last = time[-1]

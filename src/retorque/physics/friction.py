@@ -1,0 +1,125 @@
+"""Joint friction as functions of velocity that are linear in what is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retorque.physics.presliding import DISTANCES
+from retorque.work.errors import RetorqueError, unknown
+
+Array = np.ndarray
+
+
+def limited_sign(velocity: Any, limit: float) -> Any:
+    """The limited Coulomb of equation 13: sign(v) beyond `limit`, v / limit within; NumPy arrays and torch tensors."""
+    return (velocity / limit).clip(-1.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Friction:
+    """Which terms every joint's friction has; each term has one coefficient a joint."""
+
+    coulomb: bool = True
+    """Limited Coulomb friction (equation 13) [N·m]."""
+    limit: float = 0.02
+    """Velocity below which Coulomb friction is proportional to velocity [rad/s]."""
+    presliding: tuple[float, ...] = ()
+    """Distances [rad], each one of `presliding.DISTANCES`: friction that stays when a joint stops and winds back when
+    it reverses [N·m]. Where a motion has no path (one state alone), each acts as limited Coulomb friction."""
+    viscous: bool = True
+    """Friction proportional to velocity [N·m·s/rad]."""
+    stribeck: tuple[float, ...] = ()
+    """Stribeck velocities [rad/s]: each adds sign(v) exp(-(v/vs)²), the extra friction of slow motion [N·m]."""
+    saturating: tuple[float, ...] = ()
+    """Widths [rad/s]: each adds tanh(v/width), friction that rises ever more slowly with speed [N·m]."""
+    asymmetric: bool = False
+    """Separate coefficients for each direction of motion."""
+    offset: bool = True
+    """A constant torque: sensor bias or a spring [N·m]."""
+
+    def __post_init__(self) -> None:
+        if not self.limit > 0.0:
+            raise RetorqueError(f"the Coulomb limit velocity must be above zero, got {self.limit}")
+        if any(not value > 0.0 for value in (*self.stribeck, *self.saturating)):
+            raise RetorqueError("Stribeck velocities and saturation widths must be above zero")
+        if any(value not in DISTANCES for value in self.presliding):
+            raise RetorqueError(f"presliding distances are among {', '.join(f'{x:g}' for x in DISTANCES)} rad")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a coefficient."""
+        stems = ["coulomb"] if self.coulomb else []
+        stems += [f"presliding {value:g}" for value in self.presliding]
+        stems += ["viscous"] if self.viscous else []
+        stems += [f"stribeck {value:g}" for value in self.stribeck]
+        stems += [f"saturating {value:g}" for value in self.saturating]
+        if self.asymmetric:
+            stems = [f"{stem} {side}" for stem in stems for side in ("forward", "backward")]
+        return (*stems, *(("offset",) if self.offset else ()))
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """One unit a coefficient."""
+        return tuple("N·m·s/rad" if name.startswith("viscous") else "N·m" for name in self.names)
+
+    @property
+    def count(self) -> int:
+        """Coefficients a joint."""
+        return len(self.names)
+
+    @property
+    def nonnegative(self) -> Array:
+        """(count,) which coefficients cannot be negative: friction never drives; an offset may have either sign."""
+        return np.array([name != "offset" for name in self.names], dtype=bool)
+
+    def features(self, velocity: Array, slip: Array | None = None) -> Array:
+        """(..., n, count) such that friction torque = sum over the last axis of features times coefficients.
+
+        Args:
+            velocity: (..., n) [rad/s].
+            slip: (..., n, distances) the joints' presliding states, where the path is known.
+        """
+        velocity = np.asarray(velocity, dtype=float)
+        terms = []
+        sign = limited_sign(velocity, self.limit)
+        if self.coulomb:
+            terms.append(sign)
+        for value in self.presliding:
+            terms.append(sign if slip is None else slip[..., DISTANCES.index(value)])
+        if self.viscous:
+            terms.append(velocity)
+        terms += [sign * np.exp(-np.square(velocity / value)) for value in self.stribeck]
+        terms += [np.tanh(velocity / value) for value in self.saturating]
+        if self.asymmetric:
+            terms = [side for term in terms for side in (np.maximum(term, 0.0), np.minimum(term, 0.0))]
+        if self.offset:
+            terms.append(np.ones_like(velocity))
+        if not terms:
+            return np.zeros((*velocity.shape, 0))
+        return np.stack(terms, axis=-1)
+
+    def torque(self, velocity: Array, coefficients: Array, slip: Array | None = None) -> Array:
+        """Friction torque (..., n) [N·m] of coefficients (n, count)."""
+        return np.sum(self.features(velocity, slip) * coefficients, axis=-1)
+
+
+PRESETS: dict[str, Friction] = {
+    "none": Friction(coulomb=False, viscous=False, offset=False),
+    "sign": Friction(viscous=False, offset=False),
+    "coulomb-viscous": Friction(),
+    "saturating": Friction(saturating=(0.2,)),
+    "stribeck": Friction(stribeck=(0.1,)),
+    "asymmetric": Friction(asymmetric=True),
+    "presliding": Friction(coulomb=False, presliding=(1e-4, 3e-4, 1e-3), saturating=(0.5,)),
+    "full": Friction(stribeck=(0.1,), saturating=(0.2,), asymmetric=True),
+}
+
+
+def preset(name: str) -> Friction:
+    """A friction model by name."""
+    if name not in PRESETS:
+        raise unknown("friction model", name, [*PRESETS, "auto"])
+    return PRESETS[name]

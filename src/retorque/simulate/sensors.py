@@ -1,0 +1,79 @@
+"""Noise and delays between a target's state and what is read from it (TAM, Table B.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.robots.profile import Profile
+from retorque.robots.state import State
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorSettings:
+    """One set a trial; all zero is a perfect sensor."""
+
+    position_noise: Array
+    """(trials,) standard deviation [rad]."""
+    velocity_noise: Array
+    """(trials,) standard deviation [rad/s]."""
+    velocity_delay: Array
+    """(trials,) ticks."""
+    torque_delay: Array
+    """(trials,) ticks."""
+
+    @classmethod
+    def perfect(cls, trials: int) -> SensorSettings:
+        """Neither noise nor delay."""
+        none, now = np.zeros(trials), np.zeros(trials, dtype=int)
+        return cls(position_noise=none, velocity_noise=none, velocity_delay=now, torque_delay=now)
+
+    @classmethod
+    def sample(cls, profile: Profile, trials: int, seed: int | np.random.Generator) -> SensorSettings:
+        """Noise levels and delays drawn from the profile's ranges."""
+        rng = np.random.default_rng(seed)
+        return cls(
+            position_noise=rng.uniform(*profile.position_noise, trials),
+            velocity_noise=rng.uniform(*profile.velocity_noise, trials),
+            velocity_delay=rng.integers(0, profile.velocity_delay + 1, trials),
+            torque_delay=rng.integers(0, profile.torque_delay + 1, trials),
+        )
+
+
+class Sensors:
+    """Reads a batch of targets: white noise on position and velocity, whole-tick delays on velocity and torque."""
+
+    def __init__(self, settings: SensorSettings, n: int, seed: int):
+        trials = len(settings.position_noise)
+        self.settings = settings
+        self._seed = seed
+        self._rows = np.arange(trials)
+        depth = 1 + int(max(settings.velocity_delay.max(), settings.torque_delay.max()))
+        self._velocity = np.zeros((depth, trials, n))
+        self._torque = np.zeros((depth, trials, n))
+        self._noisy = bool(np.any(settings.position_noise > 0.0) or np.any(settings.velocity_noise > 0.0))
+        self.reset(np.zeros((trials, n)))
+
+    def reset(self, velocity: Array) -> None:
+        """Start again from a velocity (trials, n), with no torque so far."""
+        self._velocity[:] = velocity
+        self._torque[:] = 0.0
+        self._tick = 0
+        self._rng = np.random.default_rng(self._seed)
+
+    def read(self, time: float, position: Array, velocity: Array, torque: Array) -> State:
+        """The report of one tick; call it exactly once a tick."""
+        s, depth = self.settings, len(self._velocity)
+        self._tick = (self._tick + 1) % depth
+        self._velocity[self._tick] = velocity
+        self._torque[self._tick] = torque
+        measured_velocity = self._velocity[(self._tick - s.velocity_delay) % depth, self._rows]
+        measured_torque = self._torque[(self._tick - s.torque_delay) % depth, self._rows]
+        measured_position = position.copy()
+        if self._noisy:
+            measured_position += s.position_noise[:, None] * self._rng.standard_normal(position.shape)
+            measured_velocity += s.velocity_noise[:, None] * self._rng.standard_normal(position.shape)
+        return State(time, measured_position, measured_velocity, measured_torque)

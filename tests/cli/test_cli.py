@@ -1,0 +1,173 @@
+"""The command line itself: help, names, options, exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from retorque import cli
+from retorque.cli.main import COMMANDS, Command, main
+
+EVERY = [
+    (words, command)
+    for verb, entry in COMMANDS.items()
+    for words, command in (
+        [([verb], entry)] if isinstance(entry, Command) else [([verb, name], c) for name, c in entry.items()]
+    )
+    if command.here
+]
+
+
+@pytest.mark.parametrize(("words", "command"), EVERY, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_every_command_has_help_with_an_example(words: list[str], command: Command, capsys) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert not stop.value.code
+    shown = capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
+    assert all(f"example: {example}" in shown for example in (command.example, *command.more))
+
+
+@pytest.mark.parametrize(("words", "command"), EVERY, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_every_example_starts_with_its_command_and_its_options_exist(words: list[str], command: Command) -> None:
+    assert command.example.startswith("retorque ")
+    settings = getattr(import_module(f"retorque.{command.module}"), command.settings)
+    for example in (command.example, *command.more):
+        typed = example.split()
+        typed = typed[typed.index("retorque") :]  # a launcher may stand before it
+        assert typed[: len(words) + 1] == ["retorque", *words]
+        cli._check_options("it", settings, typed[len(words) + 1 :])
+
+
+def test_help_lists_what_is_there_and_nothing_else(capsys) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for verb, entry in COMMANDS.items():
+        assert (f"  {verb} " in shown) == cli._here(entry)
+    assert main(["bench", "--help"]) == 0
+    assert "tracking" in capsys.readouterr().out
+
+
+def test_no_command_is_an_error_that_shows_the_help(capsys) -> None:
+    assert main([]) == 2
+    assert "usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    (
+        (["robotts"], "did you mean 'robots'"),
+        (["bench", "trakking"], "did you mean 'tracking'"),
+        (["bench", "tracking", "--nois"], "did you mean '--noise'"),
+        (["bench", "tracking", "--trials"], "--trials"),
+        (["bench", "tracking", "extra"], "extra"),
+        (["bench", "tracking", "--seed", "1.5"], "--seed"),
+    ),
+)
+def test_what_is_mistyped_exits_with_2_in_one_line(arguments: list[str], says: str, capsys) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("retorque: ") and error.count("\n") == 1 and says in error
+
+
+def test_options_take_lists_flags_and_bare_values(monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr("retorque.bench.tracking.run", lambda settings: seen.append(settings))
+    tracking = ["bench", "tracking", "--robots", "panda", "z1", "--noise"]
+    assert main([*tracking, "--payload-step", "--adapters", "direct"]) == 0
+    assert main([*tracking, "--payload_step", "0.5"]) == 0
+    assert main([*tracking, "--contact", "--payload-step"]) == 0
+    assert seen[0].robots == ("panda", "z1") and seen[0].noise and seen[0].adapters == ("direct",)
+    assert [settings.payload_step for settings in seen] == [1.0, 0.5, 1.0]
+
+
+def test_a_report_is_printed_and_written_once_it_is_whole(monkeypatch, tmp_path: Path, capsys) -> None:
+    from retorque.bench.report import Report, Row
+
+    row = Row.of([1.0, 3.0], robot="panda", method="direct", metric="joint RMSE", unit="deg", paper=4.16)
+    report = Report(bench="tracking", settings={"seed": 0}, rows=[row])
+    monkeypatch.setattr("retorque.bench.tracking.run", lambda settings: report)
+    file = tmp_path / "new" / "rows.json"
+    assert main(["bench", "tracking", "--json", str(file)]) == 0
+    assert "joint RMSE [deg]" in capsys.readouterr().out
+    assert json.loads(file.read_text())["rows"][0]["mean"] == 2.0
+
+
+def test_a_result_file_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path: Path, capsys) -> None:
+    monkeypatch.setattr("retorque.bench.tracking.run", lambda settings: pytest.fail("the work began"))
+    (tmp_path / "file").write_text("")
+    for bad in (tmp_path, tmp_path / "file" / "rows.json"):
+        assert main(["bench", "tracking", "--json", str(bad)]) == 2
+        assert "cannot write" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys) -> None:
+    def needs(settings):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr("retorque.bench.tracking.run", needs)
+    assert main(["bench", "tracking"]) == 2
+    assert "retorque[train]" in capsys.readouterr().err
+
+
+def test_robots_are_listed(capsys) -> None:
+    assert main(["robots"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("panda", "Franka", "g1", "free base", "rad/s"))
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+    heavy = "{'numpy', 'mujoco', 'pinocchio', 'tyro', 'rich'}"
+    code = f"import sys, retorque.cli.main as c; c.main(['--help']); sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_an_interrupt_while_libraries_load_is_heard_afterwards() -> None:
+    loaded = False
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt), cli._interrupts_held():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            loaded = True
+        assert loaded and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with cli._interrupts_held():
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
+    command = [sys.executable, "-m", "retorque.cli.main", "bench", "tracking", "--trials", "200"]
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline and len(children.read_text().split()) < 2:
+        time.sleep(0.1)  # until the workers are there
+    time.sleep(1.0)
+    os.kill(process.pid, signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in error and "retorque: interrupted" in error
+
+
+def test_settings_are_dataclasses_whose_options_need_no_order() -> None:
+    for words, command in EVERY:
+        settings = getattr(import_module(f"retorque.{command.module}"), command.settings)
+        assert all(field.kw_only for field in dataclasses.fields(settings)), words

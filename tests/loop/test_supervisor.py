@@ -1,0 +1,336 @@
+"""The supervisor: every fallback, every limit, and the code that says so."""
+
+import numpy as np
+import pytest
+
+from retorque.loop.adapter import Adapter
+from retorque.loop.health import Health
+from retorque.loop.supervisor import Supervisor, SupervisorSettings
+from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.simulate.target import Target
+from retorque.work.errors import RetorqueError
+
+ROBOT = Robot.load("panda")
+TRIALS = 2
+
+
+class Plus(Adapter):
+    """Adds `amount` [N·m] to every joint; records what it is shown."""
+
+    def __init__(self, amount=1.0, learn_every=0):
+        super().__init__(ROBOT, TRIALS)
+        self.amount = np.full((TRIALS, ROBOT.n), float(amount))
+        self.learn_every = learn_every
+        self.seen, self.resets, self.carries, self.fail = [], 0, 0, False
+
+    def reset(self):
+        self.resets += 1
+
+    def carry(self):
+        self.carries += 1
+
+    def observe(self, state):
+        self.seen.append(state)
+
+    def learn(self):
+        if self.fail:
+            raise ValueError("broken")
+
+    def correct(self, state, nominal_torque):
+        return nominal_torque + self.amount
+
+
+def settings(**changes):
+    return SupervisorSettings(**{"enable_ramp": 0.0, "recovery": 0.0, **changes})
+
+
+class Rig:
+    """Ticks a supervisor with a slowly moving robot's reports."""
+
+    def __init__(self, adapter, **changes):
+        self.supervisor = Supervisor(adapter, settings(**changes))
+        self.tick = 0
+        self.nominal = np.full((TRIALS, ROBOT.n), 0.5)
+
+    def report(self):
+        shape = (TRIALS, ROBOT.n)
+        moved = 1e-4 * self.tick
+        return State(self.tick * 1e-3, ROBOT.home + np.full(shape, moved), np.full(shape, 0.1), np.zeros(shape))
+
+    def step(self, state=None, nominal=None):
+        state = self.report() if state is None else state
+        self.tick += 1
+        self.supervisor.observe(state)
+        return self.supervisor.correct(state, self.nominal if nominal is None else nominal)
+
+
+def has(rig, flag, trial=0):
+    return bool(rig.supervisor.health[trial] & flag)
+
+
+def test_clean_ticks_pass_through_and_carry_no_code():
+    rig = Rig(Plus(1.0))
+    for _ in range(5):
+        np.testing.assert_allclose(rig.step(), rig.nominal + 1.0)
+        assert np.all(rig.supervisor.health == Health.OK)
+    assert sum(rig.supervisor.counts.values()) == 0
+
+
+def test_enable_ramp_fades_in_and_again_after_a_reset():
+    rig = Rig(Plus(1.0), enable_ramp=0.01)
+    gains = [rig.step()[0, 0] - 0.5 for _ in range(12)]
+    np.testing.assert_allclose(gains[:3], [0.1, 0.2, 0.3])
+    assert gains[-1] == pytest.approx(1.0) and not has(rig, Health.RAMP)
+    rig.supervisor.reset()
+    assert rig.supervisor.adapter.resets == 1
+    assert rig.step()[0, 0] - 0.5 == pytest.approx(0.1)
+    assert has(rig, Health.RAMP)
+
+
+def test_adapter_that_cannot_reset_is_coded():
+    class Stuck(Plus):
+        def reset(self):
+            raise RuntimeError("broken")
+
+    rig = Rig(Stuck(1.0))
+    rig.supervisor.reset()
+    rig.step()
+    assert has(rig, Health.FAULT)
+
+
+def test_carry_keeps_the_correction():
+    rig = Rig(Plus(1.0), enable_ramp=0.01)
+    for _ in range(12):
+        rig.step()
+    rig.supervisor.carry()
+    assert rig.supervisor.adapter.carries == 1
+    np.testing.assert_allclose(rig.step(), rig.nominal + 1.0)
+
+
+def test_residual_limit():
+    rig = Rig(Plus(5.0), residual_limit=(2.0,) * 7)
+    np.testing.assert_allclose(rig.step(), rig.nominal + 2.0)
+    assert has(rig, Health.RESIDUAL_LIMIT)
+
+
+def test_rate_limit():
+    adapter = Plus(0.0)
+    rig = Rig(adapter, rate_limit=(100.0,) * 7)
+    rig.step()
+    adapter.amount[:] = 1.0
+    sent = [rig.step()[1, 3] - 0.5 for _ in range(12)]
+    np.testing.assert_allclose(sent[:3], [0.1, 0.2, 0.3])
+    assert sent[-1] == pytest.approx(1.0) and not has(rig, Health.RATE_LIMIT)
+
+
+def test_torque_limit():
+    rig = Rig(Plus(5.0))
+    sent = rig.step(nominal=np.full((TRIALS, ROBOT.n), 500.0))
+    np.testing.assert_allclose(sent, np.broadcast_to(ROBOT.torque_limit, sent.shape))
+    assert has(rig, Health.TORQUE_LIMIT)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_correction_that_is_not_finite_becomes_the_nominal_torque(value):
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    rig.step()
+    adapter.amount[0, 2] = value
+    sent = rig.step()
+    np.testing.assert_allclose(sent[0], rig.nominal[0])
+    np.testing.assert_allclose(sent[1], rig.nominal[1] + 1.0)
+    assert has(rig, Health.BAD_CORRECTION) and not has(rig, Health.BAD_CORRECTION, 1)
+
+
+def test_adapter_that_raises_or_returns_another_shape_becomes_the_nominal_torque():
+    class Raises(Plus):
+        def correct(self, state, nominal_torque):
+            raise RuntimeError("broken")
+
+    class Wrong(Plus):
+        def correct(self, state, nominal_torque):
+            return np.zeros(3)
+
+    for adapter in (Raises(), Wrong()):
+        rig = Rig(adapter)
+        np.testing.assert_allclose(rig.step(), rig.nominal)
+        assert has(rig, Health.FAULT)
+
+
+def test_stale_estimate_fades_to_nominal_and_comes_back():
+    adapter = Plus(1.0, learn_every=1)
+    rig = Rig(adapter, stale_after=0.02, fade=0.01)
+    adapter.fail = True
+    sent = []
+    for _ in range(60):
+        sent.append(rig.step()[0, 0] - 0.5)
+        rig.supervisor.learn()
+    assert sent[10] == pytest.approx(1.0) and 0.0 < sent[24] < 1.0 and sent[-1] == pytest.approx(0.0)
+    assert has(rig, Health.STALE) and has(rig, Health.FAULT)
+    adapter.fail = False
+    rig.step()
+    rig.supervisor.learn()
+    rig.step()
+    assert not has(rig, Health.STALE) and not has(rig, Health.FAULT)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "flag"),
+    [
+        ("position", np.nan, Health.BAD_STATE),
+        ("velocity", np.inf, Health.BAD_STATE),
+        ("torque", np.nan, Health.BAD_STATE),
+        ("position", 9.0, Health.OUT_OF_RANGE),
+        ("velocity", -40.0, Health.OUT_OF_RANGE),
+    ],
+)
+def test_unusable_report_means_nominal_torque_and_no_data(field, value, flag):
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    rig.step()
+    state = rig.report()
+    getattr(state, field)[0, 4] = value
+    sent = rig.step(state)
+    np.testing.assert_allclose(sent[0], rig.nominal[0])
+    np.testing.assert_allclose(sent[1], rig.nominal[1] + 1.0)
+    assert has(rig, flag) and rig.supervisor.health[1] == Health.OK
+    shown = adapter.seen[-1]
+    assert np.all(np.isnan(shown.position[0])) and np.all(np.isfinite(shown.position[1]))
+
+
+def test_torque_beyond_the_limit_is_no_data_but_the_correction_stays():
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    state = rig.report()
+    state.torque[0, 0] = 2.0 * ROBOT.torque_limit[0]
+    np.testing.assert_allclose(rig.step(state), rig.nominal + 1.0)
+    assert has(rig, Health.SATURATED) and np.all(np.isnan(adapter.seen[-1].torque[0]))
+
+
+def test_recovery_ramp_after_a_rejected_report():
+    rig = Rig(Plus(1.0), recovery=0.01)
+    rig.step()
+    state = rig.report()
+    state.position[0, 0] = np.nan
+    rig.step(state)
+    sent = rig.step()
+    assert sent[0, 0] - 0.5 == pytest.approx(0.1) and sent[1, 0] - 0.5 == pytest.approx(1.0)
+
+
+def test_nominal_torque_that_is_not_finite_is_held_then_gravity():
+    rig = Rig(Plus(1.0), hold=0.003)
+    rig.step()
+    broken = rig.nominal.copy()
+    broken[0, 1] = np.nan
+    held = rig.step(nominal=broken)
+    np.testing.assert_allclose(held[0], rig.nominal[0])
+    np.testing.assert_allclose(held[1], rig.nominal[1] + 1.0)
+    assert has(rig, Health.BAD_NOMINAL)
+    for _ in range(5):
+        last = rig.step(nominal=broken)
+    q = rig.supervisor._position[0]
+    np.testing.assert_allclose(last[0], RigidBody(ROBOT).gravity(q), atol=1e-9)
+
+
+def test_repeated_and_late_reports_are_no_samples():
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    first = rig.report()
+    rig.step(first)
+    rig.step()
+    seen = len(adapter.seen)
+    for state in (State(1e-3, first.position, first.velocity, first.torque), first):
+        np.testing.assert_allclose(rig.step(state), rig.nominal + 1.0)
+        assert has(rig, Health.BAD_CLOCK)
+    state = rig.report()
+    state.time = np.nan
+    rig.step(state)
+    assert has(rig, Health.BAD_CLOCK) and len(adapter.seen) == seen
+    rig.step()
+    assert has(rig, Health.GAP) and len(adapter.seen) == seen + 1
+
+
+def test_a_robot_that_no_longer_reports_fades_to_nominal():
+    rig = Rig(Plus(1.0), stale_after=0.02, fade=0.01)
+    state = rig.report()
+    for _ in range(60):
+        sent = rig.step(state)
+    np.testing.assert_allclose(sent, rig.nominal)
+    assert has(rig, Health.STALE) and has(rig, Health.BAD_CLOCK)
+
+
+def test_the_same_samples_are_not_learnt_from_twice():
+    class Counts(Plus):
+        learnt = 0
+
+        def learn(self):
+            self.learnt += 1
+
+    rig = Rig(Counts(1.0, learn_every=1))
+    state = rig.report()
+    for _ in range(5):
+        rig.step(state)
+        rig.supervisor.learn()
+    assert rig.supervisor.adapter.learnt == 1
+
+
+def test_a_clock_set_anew_is_accepted_after_a_while():
+    rig = Rig(Plus(1.0))
+    state = rig.report()
+    state.time = 1e9
+    rig.step(state)
+    for _ in range(30):
+        rig.step()
+    assert rig.supervisor.health[0] == Health.OK
+
+
+def test_joint_that_stops_reporting_is_found():
+    rig = Rig(Plus(1.0))
+    frozen = rig.report()
+    for _ in range(10):
+        state = rig.report()
+        state.position[0, 2], state.velocity[0, 2] = frozen.position[0, 2], frozen.velocity[0, 2]
+        sent = rig.step(state)
+    assert has(rig, Health.FROZEN) and not has(rig, Health.FROZEN, 1)
+    np.testing.assert_allclose(sent[0], rig.nominal[0])
+
+
+def test_adapters_own_codes_are_passed_on_and_counted():
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    adapter.health[1] = int(Health.SURPRISED)
+    rig.step()
+    assert rig.supervisor.health.tolist() == [0, int(Health.SURPRISED)]
+    assert rig.supervisor.counts[Health.SURPRISED] == 1
+    assert Health.names(int(Health.SURPRISED | Health.GAP)) == ["gap", "surprised"]
+
+
+def test_shadow_mode_sends_the_nominal_torque_and_logs_and_scores_the_correction():
+    """A robot with a bias of -1 N·m on every joint: a correction of +1 explains it, and is not applied."""
+    parameters = Parameters.ideal(ROBOT, TRIALS)
+    parameters.torque_bias[:] = -1.0
+    target = Target(ROBOT, parameters, threads=1)
+    supervisor = Supervisor(Plus(1.0), settings(shadow=True, log_ticks=50))
+    body = RigidBody(ROBOT)
+    state = target.read()
+    for _ in range(400):
+        nominal = body.bias(state.position, state.velocity) - 5.0 * state.velocity
+        supervisor.observe(state)
+        sent = supervisor.correct(state, nominal)
+        np.testing.assert_array_equal(sent, nominal)
+        state = target.step(sent)
+    np.testing.assert_allclose(supervisor.score.without, 1.0, atol=0.05)
+    np.testing.assert_allclose(supervisor.score.corrected, 0.0, atol=0.05)
+    clock, correction, codes = supervisor.log()
+    assert clock.shape == (50,) and np.all(np.diff(clock) > 0.0)
+    np.testing.assert_allclose(correction, 1.0)
+    assert np.all(codes == 0)
+
+
+@pytest.mark.parametrize("name", ["residual_limit", "rate_limit"])
+def test_limits_for_another_robot_are_refused(name):
+    with pytest.raises(RetorqueError, match=name):
+        Supervisor(Plus(), SupervisorSettings(**{name: (1.0, 2.0)}))

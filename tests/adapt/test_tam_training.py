@@ -15,7 +15,7 @@ from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
-from retorque.adapt.tam import loss  # noqa: E402 (after the check that torch is there)
+from retorque.adapt.tam.training import loss  # noqa: E402 (after the check that torch is there)
 from retorque.adapt.tam.preset import VARIANTS, preset  # noqa: E402
 from retorque.adapt.tam.training.network import Tam  # noqa: E402
 from retorque.adapt.tam.training.objective import objective  # noqa: E402
@@ -93,7 +93,7 @@ def test_the_loss_falls_and_a_stopped_run_ends_where_it_would_have(shards, tmp_p
 
 def stopping(run: TrainSettings, step: int) -> None:
     """Train with a checkpoint after every step and kill the run after so many."""
-    from retorque.adapt.tam import train as module
+    from retorque.adapt.tam.training import train as module
 
     class Killed(Exception):
         pass

@@ -24,8 +24,7 @@ from retorque.physics.retarget import apply_inertial
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @pytest.fixture(scope="module")

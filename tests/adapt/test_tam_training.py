@@ -15,8 +15,8 @@ from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
 
-from retorque.adapt.tam.training import loss  # noqa: E402 (after the check that torch is there)
 from retorque.adapt.tam.preset import VARIANTS, preset  # noqa: E402
+from retorque.adapt.tam.training import loss  # noqa: E402 (after the check that torch is there)
 from retorque.adapt.tam.training.network import Tam  # noqa: E402
 from retorque.adapt.tam.training.objective import objective  # noqa: E402
 from retorque.adapt.tam.training.pool import Pool  # noqa: E402

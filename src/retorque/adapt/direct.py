@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from retorque.loop.adapter import Adapter
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Direct(Adapter):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from retorque.loop.adapter import Adapter
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Oracle(Adapter):

@@ -9,8 +9,7 @@ import numpy as np
 from retorque.identify.hybrid.streaming import WARM_UP, StreamingModel, header_of
 from retorque.physics.inertia import robot_inertia
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 LINEAR, HIDDEN, STRIDE = 100, 50, 10
 """Sizes of the LSTM residual (Table IV), and how many memories take turns."""

@@ -13,10 +13,10 @@ from retorque.identify.hybrid.recordings import Split, record, together
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 from retorque.work.jobs import progress
 
-Array = np.ndarray
 Predict = Callable[[Motion], Array]
 
 METRICS = ("train NMSE", "validation NMSE", "test NMSE")

@@ -22,8 +22,6 @@ from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
-
 UR10E_GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 """Published drive gains of the UR10e [N·m/A]."""
 UR10E_RELATIVE = (0.114, 0.039, 0.037, 0.051, 0.266, 0.502)

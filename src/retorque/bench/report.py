@@ -11,9 +11,8 @@ import numpy as np
 from rich.table import Table
 from scipy import stats
 
+from retorque.work.array import Array
 from retorque.work.files import versions, write_whole
-
-Array = np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from retorque.work.array import Array
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 
 def tsne(points: Array, seed: int, *, perplexity: float = 20.0, steps: int = 400) -> Array:

@@ -17,11 +17,10 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.tasks.source_to_osc_task import CONDITIONS, SourceToOscSettings, SourceToOscTask
 from retorque.tasks.tracking_task import fixed_base
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import report as report_work
 from retorque.work.jobs import run_jobs
-
-Array = np.ndarray
 
 STATES = ("reset", "carried")
 """Whether the adapter forgets at the switch of controllers."""

@@ -26,9 +26,8 @@ from retorque.robots.state import State
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import fixed_base, gains
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,8 @@ from retorque.adapt.tam.weights import load_weights
 from retorque.bench.report import Report, Row
 from retorque.bench.scatter import scatter_picture
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 PAPER = {16: (1.038, 0.200), 64: (0.977, 0.213), 256: (1.017, 0.341)}
 """Held-out torque RMSE [N·m] and invariance ratio of Table F.2, by the latent's size."""

@@ -16,11 +16,10 @@ from retorque.loop.loop import run as run_loop
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import EFFECTS
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import report as report_work
 from retorque.work.jobs import run_jobs
-
-Array = np.ndarray
 
 SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
 """The robots of Table 3."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from retorque.control.action import TorqueAction
 from retorque.control.controller import Controller
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class DirectTorque(Controller):

@@ -7,8 +7,7 @@ import numpy as np
 from retorque.control.operational_space import rotation_error
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 def solve(

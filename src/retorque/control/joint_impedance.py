@@ -9,9 +9,8 @@ from retorque.control.controller import Controller
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 class JointImpedance(Controller):

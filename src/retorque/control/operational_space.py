@@ -12,8 +12,7 @@ from retorque.control.controller import Controller
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class OperationalSpace(Controller):

@@ -10,9 +10,8 @@ from retorque.control.inverse_kinematics import solve
 from retorque.control.reference import Reference, minimum_jerk
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 POSITION_BOUNDS = np.array([[0.05, 0.42], [-0.18, 0.18], [-0.40, 0.14]])
 """Displacement from the first pose, for an arm of the Panda's reach [m]."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Reference(ABC):

@@ -6,9 +6,8 @@ import numpy as np
 
 from retorque.control.action import JointAction
 from retorque.control.reference import Reference
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 class WindowedSines(Reference):

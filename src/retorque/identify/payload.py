@@ -22,9 +22,8 @@ from retorque.physics.friction import Friction, preset
 from retorque.physics.inertia import from_vector, pseudo_inertia, to_vector
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

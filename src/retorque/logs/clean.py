@@ -9,9 +9,8 @@ import numpy as np
 from scipy.signal import medfilt
 
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 REACH = 0.02
 """A step that noise alone may make [rad]."""

@@ -16,9 +16,8 @@ from retorque.logs.overlap import SHORTEST, Window
 from retorque.logs.signal import Filter
 from retorque.logs.table import BLOCK, Table, open_table
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 IN_MEMORY = 400_000
 """A log with fewer samples than this is kept once it has been read."""

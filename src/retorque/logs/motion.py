@@ -9,9 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from retorque.physics.presliding import DISTANCES
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 CHUNK = 2048
 """Samples handled at a time: bounds the memory of a regressor to some tens of megabytes."""

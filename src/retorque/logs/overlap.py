@@ -9,8 +9,7 @@ import numpy as np
 from retorque.logs.clean import check_velocity
 from retorque.logs.motion import Motion
 from retorque.logs.signal import Filter, resample, to_motion
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 WINDOW = 20_000
 """Even samples filtered together."""

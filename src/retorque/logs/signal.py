@@ -9,9 +9,8 @@ from scipy.signal import butter, sosfiltfilt
 
 from retorque.logs.motion import Motion
 from retorque.physics.presliding import slip
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

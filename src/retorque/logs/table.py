@@ -18,9 +18,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 BLOCK = 16_384
 """Rows read at a time."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Adapter(ABC):

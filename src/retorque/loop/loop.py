@@ -11,8 +11,7 @@ import numpy as np
 from retorque.control.controller import Controller
 from retorque.loop.adapter import Adapter
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Policy(Protocol):

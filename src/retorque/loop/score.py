@@ -7,8 +7,7 @@ import numpy as np
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Score:

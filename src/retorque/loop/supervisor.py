@@ -12,9 +12,8 @@ from retorque.loop.health import Health
 from retorque.loop.score import Score
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.state import State
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 UNKNOWN_LIMIT = 50.0
 """Correction allowed on a joint whose torque limit is not known, before `residual_share` [N·m]."""

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from retorque.physics.parameters import Parameters
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 DEAD_ZONE_SLOPE = 1e-2
 """Slope inside the dead zone (epsilon of B.4), which keeps the map invertible."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from retorque.physics.presliding import DISTANCES
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
-
-Array = np.ndarray
 
 
 def limited_sign(velocity: Any, limit: float) -> Any:

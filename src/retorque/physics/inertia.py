@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 _ROWS = np.array([0, 0, 1, 0, 1, 2])  # of Ixx, Ixy, Iyy, Ixz, Iyz, Izz
 _COLUMNS = np.array([0, 1, 1, 2, 2, 2])

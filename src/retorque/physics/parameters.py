@@ -15,10 +15,9 @@ from retorque.physics.inertia import from_vector, robot_inertia, to_vector
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 SLOPE_OF_WIDTH = 4.4
 """A sigmoid rises from 10 % to 90 % over 4.4 / slope: slope = 4.4 / width."""

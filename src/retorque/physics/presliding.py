@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
 
 DISTANCES = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 """The presliding distances every motion carries [rad]."""

@@ -7,8 +7,7 @@ import numpy as np
 from retorque.physics.actuator import command_for, friction_slope
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 def inverse_torque_command(

@@ -10,8 +10,7 @@ import pinocchio as pin
 from retorque.physics.inertia import from_vector, robot_inertia
 from retorque.robots.robot import Frame, Joint, Robot
 from retorque.robots.rotation import from_quaternion
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 def _pose(position: tuple[float, ...], quaternion: tuple[float, ...]) -> pin.SE3:

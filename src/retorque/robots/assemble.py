@@ -11,9 +11,9 @@ import numpy as np
 from retorque.robots import validate
 from retorque.robots.robot import Robot
 from retorque.robots.tree import Body, all_joints, cut, default_end, default_home, frame_at
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 log = logging.getLogger(__name__)
 
 

@@ -18,7 +18,6 @@ from retorque.work.errors import RetorqueError, unknown
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]
 
-Array = np.ndarray
 log = logging.getLogger(__name__)
 KINDS: dict[int, Kind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "revolute",

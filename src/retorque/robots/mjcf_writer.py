@@ -11,9 +11,9 @@ import numpy as np
 from retorque.robots import rotation
 from retorque.robots.robot import Frame, Joint, Link, Robot
 from retorque.robots.shapes import capsules
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 Element = ElementTree.Element
 
 

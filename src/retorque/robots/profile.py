@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from retorque.robots.profile import Profile
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 Kind = Literal["revolute", "prismatic", "free"]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
+
 Quaternion = tuple[float, float, float, float]
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 DENSITY = 1500.0
 """Mean density of a robot's link, motors and hollows together [kg/m³]; it turns a mass into a thickness."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from retorque.robots import rotation
 from retorque.robots.robot import Frame, Joint, Link
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

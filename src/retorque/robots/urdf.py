@@ -13,11 +13,11 @@ from retorque.robots.assemble import Marker, assemble
 from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
 from retorque.robots.urdf_writer import write_urdf
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 __all__ = ["read_urdf", "write_urdf"]
 
-Array = np.ndarray
 Element = ElementTree.Element
 KINDS: dict[str, Kind | None] = {
     "revolute": "revolute",

@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from retorque.work.array import Array
 from retorque.work.errors import unknown
-
-Array = np.ndarray
 
 
 class Effect:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

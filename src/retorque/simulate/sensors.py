@@ -8,8 +8,7 @@ import numpy as np
 
 from retorque.robots.profile import Profile
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,8 @@ import numpy as np
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Link, Robot
 from retorque.robots.state import State
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,8 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.effects import Effect
 from retorque.simulate.sensors import Sensors, SensorSettings
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 class Target:

@@ -12,9 +12,8 @@ from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 CONDITIONS = {"nominal": 0.0, "+1 kg": 1.0}
 """Payload at the hand [kg], by condition; everything else is hidden in both."""

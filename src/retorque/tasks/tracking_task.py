@@ -16,9 +16,8 @@ from retorque.simulate.effects import effect as make_effect
 from retorque.simulate.pulses import Pulses
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

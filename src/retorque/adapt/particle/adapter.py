@@ -16,9 +16,8 @@ from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

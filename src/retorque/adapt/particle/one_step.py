@@ -10,8 +10,7 @@ from retorque.physics.actuator import DEAD_ZONE_SLOPE
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True)

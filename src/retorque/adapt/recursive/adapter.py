@@ -16,8 +16,7 @@ from retorque.loop.health import Health
 from retorque.physics.inertia import nearest_feasible
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 GROUPS = 5
 """Pieces of a window over which the velocity-dependent features are averaged."""

@@ -7,8 +7,7 @@ import numpy as np
 from retorque.adapt.recursive.adapter import Equation, Recursive
 from retorque.loop.health import Health
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 SUSPECT = 45.0
 """Squared Mahalanobis distance of an innovation above which something touches the robot."""

@@ -18,8 +18,7 @@ from retorque.physics.inertia import robot_inertia
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 WIDTHS = np.array([0.015, 0.05, 0.2])
 """Velocity widths of the friction basis [rad/s]."""

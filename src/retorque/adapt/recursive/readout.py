@@ -8,8 +8,7 @@ import numpy as np
 
 from retorque.adapt.recursive.linear_model import NAMES, PER_JOINT, LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 UNITS = ("kg·m²", *("N·m·s/rad",) * 2, *("N·m",) * 10, "", "")
 """Of each joint's unknowns."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class SquareRootFilter:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class Window:

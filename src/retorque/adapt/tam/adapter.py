@@ -16,8 +16,7 @@ from retorque.adapt.tam.weights import check, find, load_weights
 from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class TamAdapter(Adapter):

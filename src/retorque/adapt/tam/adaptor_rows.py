@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.context import PROBES, Context
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 BENDS, NEWEST_BENDS = 1.0 / np.array([0.01, 0.03, 0.1]), 1.0 / np.array([0.02, 0.1])
 """Inverse widths of the adaptor's saturating velocity features [s/rad]; the same as in `adaptor_features`."""

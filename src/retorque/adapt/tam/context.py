@@ -11,9 +11,8 @@ from retorque.physics.inertia import robot_inertia, to_vector
 from retorque.physics.parameters import mount
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 STATIC = 8
 """Numbers that describe a joint once and for all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
 
 POSITION_WEIGHT, VELOCITY_WEIGHT, RIDGE = 2.0, 1.0, 1e-6
 """Weights of the two kinds of equations, and the ridge as a share of each unknown's information (Table B.2)."""

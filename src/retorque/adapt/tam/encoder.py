@@ -6,8 +6,7 @@ import numpy as np
 
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.preset import Preset
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 EPSILON = np.float32(1e-6)
 

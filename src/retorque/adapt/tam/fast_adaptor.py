@@ -9,8 +9,7 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_perceptron import FastPerceptron
 from retorque.adapt.tam.features import COEFFICIENTS
 from retorque.adapt.tam.preset import Preset
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 JUMP = 0.025
 """Torque over which a dead zone's jump is smoothed [N·m]; the same as in training."""

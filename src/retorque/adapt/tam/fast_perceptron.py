@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.preset import Preset
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 EPSILON = 1e-6
 """Added to mean squares; the same as in training."""

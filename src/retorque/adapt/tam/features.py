@@ -9,8 +9,7 @@ import numpy as np
 from retorque.adapt.tam.context import PROBES, Context
 from retorque.adapt.tam.derivative import accelerations
 from retorque.adapt.tam.preset import Preset
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 IDLE_TORQUE = 1e-5
 """A tick whose reported torques are all below this is idle and masked [N·m]."""

@@ -10,8 +10,7 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.features import fast_size, hidden_features, history_rows, slow_size
 from retorque.adapt.tam.preset import Preset
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class History:

@@ -6,9 +6,8 @@ import numpy as np
 
 from retorque.adapt.tam.context import Context
 from retorque.physics.parameters import Parameters, bounds
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 PAIRS = (
     "torque_scale",

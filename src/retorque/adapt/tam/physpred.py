@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from retorque.adapt.tam.adapter import TamAdapter
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 class PhysPred(TamAdapter):

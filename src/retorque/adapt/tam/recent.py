@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 ROOM = 8
 """How many times the ticks asked for fit into the array: they are moved once in a while instead of every tick."""

@@ -8,8 +8,6 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.recent import Recent
 
-Array = np.ndarray
-
 SPAN = 25
 """Ticks over which a prediction is checked."""
 EVERY = 5

@@ -13,10 +13,9 @@ from safetensors.numpy import save
 
 from retorque.adapt.tam.preset import FORMAT, RATE, Preset
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 FOLDER = Path(__file__).parent / "weights"
 """Where the weights on board lie."""

@@ -16,8 +16,7 @@ from retorque.adapt.tam_recursive.residuals import Residuals
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 MOST_OWN = 3.0
 """Largest own torque beyond the estimate [units]."""

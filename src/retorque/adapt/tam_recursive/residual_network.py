@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam_recursive.residuals import TAPS
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 OFFSET = 0.5
 """Largest torque that is not a multiple of residuals [units]."""

@@ -6,15 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors.numpy import save
 
 from retorque.adapt.tam.weights import FOLDER, checksum, read
 from retorque.adapt.tam_recursive.residuals import BLOCK, FEATURES, TAPS
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 KEY = "retorque-tam-recursive"
 FORMAT = 1

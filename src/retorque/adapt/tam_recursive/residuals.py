@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from retorque.robots.state import State
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 BLOCK = 5
 """Ticks averaged into a block, and between two answers of the learned module."""

@@ -19,12 +19,11 @@ from retorque.bench.demo.demo_plots import plot
 from retorque.bench.tracking import adapted_motion, ideal_motion
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 from retorque.work.jobs import report as report_work
 from retorque.work.jobs import run_jobs
-
-Array = np.ndarray
 
 LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privileged", "physpred")
 """Variants that a first look does not need."""

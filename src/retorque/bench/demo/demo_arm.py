@@ -11,8 +11,7 @@ from retorque.bench.demo.demo_plots import Motion
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.shapes import capsules
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 SIZE = (400, 400)
 """One panel [pixels]."""

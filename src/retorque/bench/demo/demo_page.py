@@ -11,8 +11,7 @@ import numpy as np
 from retorque.adapt import ADAPTERS
 from retorque.bench.report import versions
 from retorque.tasks.tracking_task import TrackingTask
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--card:#f6f8fb;--ink:#1b2330;--soft:#5d687a;--line:#dfe4ec;--bad:#c9451c;

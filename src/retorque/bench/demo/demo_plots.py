@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import matplotlib
 import numpy as np
 
+from retorque.work.array import Array
+
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-
-Array = np.ndarray
 
 
 class Motion(Protocol):

@@ -7,9 +7,8 @@ import numpy as np
 
 from retorque.robots.mjcf_writer import to_mjmodel
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 class Clearance:

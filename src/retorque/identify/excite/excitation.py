@@ -17,9 +17,8 @@ from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 EXTRA_STARTS = 4
 """Further random shapes to try while none has come out within all limits."""

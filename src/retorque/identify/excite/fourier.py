@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,8 @@ import numpy as np
 
 from retorque.identify.excite.excitation import Excited
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 
 def samples(excited: Excited, robot: Robot, rate: float, approach_speed: float = 0.15) -> tuple[Array, ...]:

@@ -13,9 +13,9 @@ from retorque.identify.methods.newton_euler import NewtonEuler
 from retorque.identify.methods.virtual import barycentric, barycentric_virtual
 from retorque.physics.friction import limited_sign
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 Tensor = torch.Tensor
 Residual = Literal["lstm", "mlp", "none"]
 

@@ -21,9 +21,9 @@ from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.physics.inertia import robot_inertia
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 Progress = Callable[[str, float], None]
 
 NAMES = (

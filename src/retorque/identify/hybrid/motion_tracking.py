@@ -12,9 +12,8 @@ from retorque.identify.hybrid.recordings import RATE, STIFF
 from retorque.identify.hybrid.streaming import StreamingModel
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 GAINS: dict[str, tuple[float, ...]] = {"soft": (1.0,), "medium": (50.0,), "stiff": STIFF}
 """Stiffness of the paper's three settings [1/s²], damping critical; the last value serves the joints that follow."""

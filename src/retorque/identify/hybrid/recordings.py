@@ -14,9 +14,8 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 PATHS = 26
 HARMONICS = 5

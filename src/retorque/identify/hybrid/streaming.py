@@ -12,10 +12,9 @@ from safetensors.numpy import save
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
-
-Array = np.ndarray
 
 FORMAT = "retorque.inverse-dynamics"
 VERSION = 1

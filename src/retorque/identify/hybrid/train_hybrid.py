@@ -17,10 +17,10 @@ from safetensors.torch import save
 from retorque.identify.hybrid.hybrid import InverseDynamics, Scaling
 from retorque.identify.hybrid.recordings import Split
 from retorque.logs.motion import Motion
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 
-Array = np.ndarray
 Tensor = torch.Tensor
 
 VELOCITY_KNEE = 0.01

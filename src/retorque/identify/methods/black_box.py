@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from retorque.identify.methods.torque_model import TorqueModel
 from retorque.logs.motion import Motion
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

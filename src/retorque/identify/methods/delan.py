@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from retorque.logs.motion import Motion
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-Array = np.ndarray
 Tensor = torch.Tensor
 
 

@@ -29,8 +29,8 @@ from retorque.logs.motion import MotionSource
 from retorque.physics.friction import Friction
 from retorque.physics.inertia import from_pseudo_inertia
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 
-Array = np.ndarray
 Tensor = torch.Tensor
 
 

@@ -15,8 +15,7 @@ from retorque.physics.friction import Friction
 from retorque.physics.inertia import from_vector, pseudo_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

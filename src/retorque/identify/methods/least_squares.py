@@ -15,8 +15,6 @@ from retorque.logs.motion import MotionSource
 from retorque.physics.friction import Friction
 from retorque.robots.robot import Robot
 
-Array = np.ndarray
-
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquares:

@@ -25,9 +25,8 @@ from retorque.logs.motion import MotionSource
 from retorque.physics.friction import Friction
 from retorque.physics.inertia import pseudo_inertia
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 _ROW = np.array([0, 0, 1, 0, 1, 2, 0, 1, 2, 3])  # upper triangle of a 4 x 4 matrix, column by column
 _COLUMN = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3])

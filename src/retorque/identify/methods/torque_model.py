@@ -10,8 +10,7 @@ import numpy as np
 
 from retorque.logs.motion import Motion, MotionSource
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

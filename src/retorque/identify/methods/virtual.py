@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from retorque.physics.inertia import from_vector, nearest_feasible, pseudo_inertia
+from retorque.work.array import Array
 
-Array = np.ndarray
 Tensor = torch.Tensor
 
 FLOOR = 1e-8

@@ -12,8 +12,7 @@ from retorque.identify.regression.layout import Layout
 from retorque.logs.motion import Motion
 from retorque.physics.presliding import DISTANCES
 from retorque.physics.rigid_body import RigidBody
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,7 @@ from retorque.logs.motion import Motion, MotionSource, join
 from retorque.physics.friction import PRESETS, Friction
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,8 @@ from scipy.linalg import qr
 from retorque.identify.regression.layout import Layout
 from retorque.logs.motion import Motion
 from retorque.physics.rigid_body import RigidBody
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 
 def triangle(rows: Array) -> Array:

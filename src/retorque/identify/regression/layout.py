@@ -12,9 +12,8 @@ from retorque.physics.friction import Friction
 from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 INERTIAL_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 INERTIAL_UNITS = ("kg", *["kg·m"] * 3, *["kg·m²"] * 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 def autocorrelation_time(residual: Array, longest: float = 0.05) -> Array:

@@ -10,8 +10,7 @@ from retorque.identify.regression.layout import Layout
 from retorque.physics.inertia import pseudo_inertia, robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,8 @@ from retorque.identify.regression.noise import autocorrelation_time
 from retorque.identify.regression.prior import Prior, card_prior
 from retorque.logs.motion import MotionSource
 from retorque.physics.rigid_body import RigidBody
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-Array = np.ndarray
 
 NOISE_SAMPLES = 40_000
 """Residuals looked at for their correlation; a longer log is sampled piece by piece."""

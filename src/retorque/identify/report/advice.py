@@ -11,8 +11,7 @@ from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.torque_model import TorqueModel
 from retorque.logs.motion import Motion
 from retorque.robots.robot import Robot
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)

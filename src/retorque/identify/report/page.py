@@ -19,8 +19,6 @@ from retorque.identify.report.advice import Coverage, advice, coverage, sharpnes
 from retorque.logs.motion import Motion, MotionSource, join
 from retorque.work.files import write_whole
 
-Array = np.ndarray
-
 MOST = 20_000
 """Samples of a log that are drawn."""
 _STYLE = """

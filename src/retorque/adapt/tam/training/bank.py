@@ -15,8 +15,7 @@ from retorque.control.joint_waypoints import JointWaypoints
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.simulate.target import Target
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 STIFFNESS, DAMPING = 100.0, 20.0
 """Feedback of the replay [N·m/rad, N·m·s/rad], as a share of each joint's inertia seen at home where that is less."""

@@ -14,8 +14,7 @@ from retorque.adapt.tam.context import Context, mass_matrices
 from retorque.physics.actuator import DEAD_ZONE_SLOPE, effective_torque, losses
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 
 def state_labels(

@@ -17,8 +17,7 @@ from retorque.simulate.effects import EFFECTS, effect
 from retorque.simulate.pulses import Pulses
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 FASTEST = 40.0
 """A rollout with a joint faster than this is thrown away [rad/s]."""

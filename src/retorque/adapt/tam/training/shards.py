@@ -18,11 +18,10 @@ from retorque.adapt.tam.preset import FORMAT, Preset
 from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
 from retorque.physics.default_profile import profile_of
 from retorque.robots.robot import Robot
+from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 from retorque.work.processes import end_with_parent
-
-Array = np.ndarray
 
 HISTORY_FIELDS = ("average", "patch", "stride", "half_window", "slow", "columns", "window")
 """What a shard's arrays depend on; the network's sizes do not matter to it."""

@@ -20,8 +20,7 @@ from retorque.simulate.effects import Delay, Effect, FlexibleJoints, LuGre, Ripp
 from retorque.simulate.pulses import Pulses
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
-
-Array = np.ndarray
+from retorque.work.array import Array
 
 TIMESTEP = 1e-3
 AFTER = 2

@@ -16,7 +16,7 @@ import tyro
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
 from retorque.identify.methods.torque_model import TorqueModel
-from retorque.identify.payload import estimate_payload
+from retorque.identify.payload_estimate import estimate_payload
 from retorque.identify.regression.choose import choose_friction
 from retorque.identify.report.export import check_exportable, export, no_links
 from retorque.identify.report.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
@@ -145,7 +145,7 @@ def identify(settings: IdentifySettings) -> Outcome:
     if settings.export:
         out.later("card, URDF and MJCF", partial(_export, estimate, settings.export))
     if settings.report:
-        from retorque.identify.report.page import write_report
+        from retorque.identify.report.report_page import write_report
 
         out.later("report", partial(write_report, estimate, data, held, content, settings.report))
     return out

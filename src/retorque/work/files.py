@@ -75,7 +75,7 @@ def check_folder(folder: Path) -> None:
         pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise RetorqueError(f"cannot make the folder '{folder}' ({reason}); name another one") from None
+        raise RetorqueError(f"cannot make the folder '{folder}' ({reason}); name a folder you can write") from None
     try:
         with tempfile.TemporaryDirectory(dir=nearest):
             pass

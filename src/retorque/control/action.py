@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from retorque.work.array import Array
 
 
+class Action:
+    """What a policy asks for; each controller says which kind it takes."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
-class JointAction:
+class JointAction(Action):
     """Where the joints should be."""
 
     position: Array
     """(..., n) [rad]"""
     velocity: Array
     """(..., n) [rad/s]"""
+    acceleration: Array | None = None
+    """(..., n) [rad/s²], for controllers that feed it forward."""
 
 
 @dataclass(slots=True)
-class PoseAction:
+class PoseAction(Action):
     """Where a frame should be."""
 
     position: Array
@@ -32,7 +40,7 @@ class PoseAction:
 
 
 @dataclass(slots=True)
-class TorqueAction:
+class TorqueAction(Action):
     """The torque itself."""
 
     torque: Array

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from retorque.control.action import TorqueAction
 from retorque.control.controller import Controller
+from retorque.robots.command import Command
 from retorque.robots.state import State
-from retorque.work.array import Array
 
 
-class DirectTorque(Controller):
+class DirectTorque(Controller[TorqueAction]):
     """τ = the action."""
 
-    def torque(self, state: State, action: TorqueAction) -> Array:
-        return action.torque
+    def command(self, state: State, action: TorqueAction) -> Command:
+        return Command(torque=action.torque)

@@ -7,13 +7,14 @@ import numpy as np
 from retorque.control.action import JointAction
 from retorque.control.controller import Controller
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 
-class JointImpedance(Controller):
+class JointImpedance(Controller[JointAction]):
     """τ = Kp (q* - q) + Kd (q̇* - q̇) + h(q, q̇).
 
     Args:
@@ -30,7 +31,7 @@ class JointImpedance(Controller):
             if gain.shape[-1:] != (robot.n,) or not np.all(np.isfinite(gain)) or np.any(gain < 0.0):
                 raise RetorqueError(f"{name} must be {robot.n} finite numbers >= 0, one a joint")
 
-    def torque(self, state: State, action: JointAction) -> Array:
+    def command(self, state: State, action: JointAction) -> Command:
         spring = self.stiffness * (action.position - state.position)
         damper = self.damping * (action.velocity - state.velocity)
-        return spring + damper + self.body.bias(state.position, state.velocity)
+        return Command(torque=spring + damper + self.body.bias(state.position, state.velocity))

@@ -10,12 +10,13 @@ from scipy.spatial.transform import Rotation
 from retorque.control.action import PoseAction
 from retorque.control.controller import Controller
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
 
-class OperationalSpace(Controller):
+class OperationalSpace(Controller[PoseAction]):
     """τ = Jᵀ (Kp e + Kd ė) + N (k (q_home - q) - d q̇) + h(q, q̇), N = 1 - J⁺J.
 
     e stacks the position error [m] and the rotation vector from the pose to its target [rad], in world axes. Without an
@@ -45,7 +46,7 @@ class OperationalSpace(Controller):
         self.nullspace_stiffness = nullspace_stiffness
         self.nullspace_damping = 2.0 * np.sqrt(nullspace_stiffness)
 
-    def torque(self, state: State, action: PoseAction) -> Array:
+    def command(self, state: State, action: PoseAction) -> Command:
         q, qd = state.position, state.velocity
         position, rotation = self.body.frame_pose(self.frame, q)
         jacobian = self.body.jacobian(self.frame, q)
@@ -56,7 +57,8 @@ class OperationalSpace(Controller):
         transpose = np.swapaxes(jacobian, -1, -2)
         posture = self.nullspace_stiffness * (self.robot.home - q) - self.nullspace_damping * qd
         in_task = np.matmul(np.linalg.pinv(jacobian, rcond=1e-4), np.matmul(jacobian, posture[..., None]))[..., 0]
-        return np.matmul(transpose, wrench[..., None])[..., 0] + posture - in_task + self.body.bias(q, qd)
+        torque = np.matmul(transpose, wrench[..., None])[..., 0] + posture - in_task + self.body.bias(q, qd)
+        return Command(torque=torque)
 
 
 def rotation_error(rotation: Array, target: Array) -> Array:

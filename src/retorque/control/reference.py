@@ -1,24 +1,36 @@
-"""Motions to follow: an action at every time."""
+"""Motions to follow: policies that only know the time."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
+from retorque.control.action import Action
+from retorque.robots.state import State
 from retorque.work.array import Array
 
 
 class Reference(ABC):
-    """A policy that only knows the time."""
+    """A policy that only knows the time; its clock starts at zero where it is reset."""
 
     duration: float
     """[s]"""
+    period = 0.0
+    """A new action every tick [s]."""
+    _begun = 0.0
 
     @abstractmethod
-    def at(self, time: float) -> Any:
+    def at(self, time: float) -> Action:
         """The action at a time [s]; after the end, the last one."""
+
+    def reset(self, state: State) -> None:
+        """The motion begins at this state."""
+        self._begun = state.time
+
+    def act(self, state: State) -> Action:
+        """The action at the state's time."""
+        return self.at(state.time - self._begun)
 
 
 def minimum_jerk(phase: Array) -> tuple[Array, Array]:

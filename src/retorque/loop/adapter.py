@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from retorque.loop.belief import Belief
+from retorque.loop.memory import collect, restore
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
+from retorque.work.tensors import load_tensors, save_tensors
+
+MEMORY, MEMORY_FORMAT = "an adapter's memory", 1
 
 
 class Adapter(ABC):
-    """One adapter on one robot or on a batch of trials. It never sees the policy.
+    """One adapter on one robot (n,) or on a batch of trials (trials, n). It never sees the policy.
 
-    A tick is `observe`, then `correct`. `learn` holds the work that need not be done within the tick: the loop calls it
-    every `learn_every` ticks, on hardware outside the control thread.
+    A tick is `observe`, then `correct`. `learn` holds the work that need not be done within the tick: it may run in
+    another thread every `learn_every` ticks; what it returns, `adopt` hands to the tick.
 
     Args:
         robot: the ideal robot.
-        trials: how many robots it serves at once; arrays are (trials, n).
+        trials: how many robots it serves at once.
         timestep: control period [s].
         seed: of whatever the adapter draws at random.
     """
 
+    periods: tuple[float, float] = (1e-4, 0.02)
+    """The shortest and the longest control period that it serves [s]."""
     learn_every = 0
     """Ticks between calls of `learn`; 0: never."""
+    settings_type: type | None = None
+    """The dataclass of its settings, where it has any."""
+    remembered: tuple[str, ...] = ()
+    """Attributes that hold what was learnt or is being learnt: what `save` writes and `load` brings back."""
 
     def __init__(self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0):
+        short, long = self.periods
+        if not short * (1.0 - 1e-6) <= timestep <= long * (1.0 + 1e-6):
+            only = f"at {1.0 / short:.0f} Hz" if short == long else f"between {1.0 / long:.0f} and {1.0 / short:.0f} Hz"
+            raise RetorqueError(f"{type(self).__name__} runs {only}, not at {1.0 / timestep:.0f} Hz")
+        if robot.floating:
+            raise RetorqueError(f"robot '{robot.name}' has a free base; adapters serve robots on a fixed one")
         self.robot = robot
         self.trials = trials
         self.timestep = timestep
         self.seed = seed
-        self.health = np.zeros(trials, dtype=np.int64)
+        self.health: Array = np.zeros(trials, dtype=np.int64)
         """(trials,) `Health` codes that the adapter itself sets."""
 
     def reset(self) -> None:
@@ -44,8 +64,37 @@ class Adapter(ABC):
     def observe(self, state: State) -> None:
         """Take in what the robot reports at this tick; a row (n,) that is not finite is no data."""
 
-    def learn(self) -> None:
-        """Update the estimate from what was observed."""
+    def learn(self) -> Belief | None:
+        """Update the estimate from what was observed; a new belief where there is one."""
+        return None
+
+    def adopt(self, belief: Belief) -> None:
+        """Correct by this belief from now on."""
+
+    def save(self, path: str | Path) -> None:
+        """Write all that was learnt so far, whole or not at all."""
+        save_tensors(path, collect(self), MEMORY, MEMORY_FORMAT, self._identity())
+
+    def load(self, path: str | Path) -> None:
+        """Go on from what `save` wrote, in this process or another one, as if there had been no break."""
+        arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
+        for name, value in self._identity().items():
+            if header.get(name) != value:
+                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
+        restore(self, arrays)
+        self._restored()
+
+    def _restored(self) -> None:
+        """What was remembered is back in its place."""
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same where it is loaded."""
+        return {
+            "adapter": type(self).__name__,
+            "joints": list(self.robot.joint_names),
+            "trials": self.trials,
+            "timestep": self.timestep,
+        }
 
     @abstractmethod
     def correct(self, state: State, nominal_torque: Array) -> Array:

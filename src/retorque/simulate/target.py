@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import mujoco.batch
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from retorque.physics.actuator import drive, friction_slope, losses
 from retorque.physics.inertia import from_vector
 from retorque.physics.parameters import Parameters
+from retorque.robots.command import Command
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -35,6 +37,8 @@ class Target:
         seed: of the sensor noise.
         threads: MuJoCo's threads; 0 takes all cores.
     """
+
+    takes: Literal["torque", "position"] = "torque"
 
     def __init__(
         self,
@@ -68,6 +72,11 @@ class Target:
         self.set_parameters(parameters)
         self.reset(np.broadcast_to(robot.home, (self.trials, robot.n)))
 
+    @property
+    def time(self) -> float:
+        """Since the last reset [s]."""
+        return self._ticks * self.timestep
+
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
@@ -86,7 +95,8 @@ class Target:
 
     def reset(self, position: Array, velocity: Array | float = 0.0) -> State:
         """Put the robots at a state and read them."""
-        self.time = 0.0
+        self._ticks = 0
+        self._external: Array | float = 0.0
         self.position[:] = position
         self.velocity[:] = velocity
         self.command = np.zeros((self.trials, self.robot.n))
@@ -99,19 +109,24 @@ class Target:
         """What the sensors say now; once a tick."""
         return self._sensors.read(self.time, self.position, self.velocity, self.command)
 
-    def step(self, command: Array, external: Array | float = 0.0) -> State:
-        """One control period under a command (trials, n) [N·m] and an external generalized torque [N·m]."""
-        self.command = np.clip(command, -self._torque_limit, self._torque_limit)
+    def push(self, torque: Array | float) -> None:
+        """External torque on the joints from now on, (trials, n) [N·m]."""
+        self._external = torque
+
+    def write(self, command: Command) -> None:
+        """One control period under a torque (trials, n) [N·m]."""
+        if command.torque is None:
+            raise RetorqueError("this target takes torques; use a controller that gives them")
+        self.command = np.clip(command.torque, -self._torque_limit, self._torque_limit)
         sent = self.command
         for effect in self.effects:
             sent = effect.command(sent)
         driven = drive(sent, self.parameters)
         for _ in range(self._substeps):
-            self._substep(driven, external)
-        self.time += self.timestep
-        return self.read()
+            self._substep(driven)
+        self._ticks += 1
 
-    def _substep(self, driven: Array, external: Array | float) -> None:
+    def _substep(self, driven: Array) -> None:
         velocity = self.velocity
         motor_side = [effect for effect in self.effects if effect.transmits]
         at = motor_side[0].motor_velocity if motor_side else velocity
@@ -120,7 +135,7 @@ class Target:
         for effect in self.effects:
             torque, slope = effect.torque(self.position, velocity, torque, slope, self.timestep / self._substeps)
         self._damping[:] = slope
-        self._applied[:] = torque + slope * velocity + external
+        self._applied[:] = torque + slope * velocity + self._external
         self._batch.step()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
@@ -16,6 +15,7 @@ from retorque.robots import validate
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Frame, Joint, Kind, Link, Robot
 from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
 
 UNITS = "m, rad, kg, kg·m², N·m, s (along prismatic joints m, N and kg)"
 """The one system of units a card may have; each card says it."""
@@ -214,12 +214,9 @@ def _profile(table: _Table, joints: int) -> Profile:
     return profile
 
 
-def write_card(robot: Robot, path: str | Path) -> None:
+def write_card(robot: Robot, path: str | Path) -> Path:
     """Write a robot as a card, whole or not at all; numbers keep every digit."""
-    path = Path(path)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(card_text(robot), encoding="utf-8")
-    os.replace(beside, path)
+    return write_whole(path, card_text(robot))
 
 
 def card_text(robot: Robot) -> str:

@@ -164,28 +164,13 @@ class Robot:
 
     @staticmethod
     def load(name: str | Path) -> Robot:
-        """A robot on board by its name, or the robot in an MJCF, URDF or card file by its path."""
+        """A robot on board by its name, one in a card, MJCF or URDF file by its path, or `menagerie:NAME`."""
         from retorque.robots.library import load
 
         return load(name)
 
-    @staticmethod
-    def from_mjcf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in an MJCF file, cut to the named joints (the others are welded at their reference position)."""
-        from retorque.robots.mjcf import read_mjcf
+    def save(self, path: str | Path) -> Path:
+        """Write the robot as a card, which `load` reads, whole or not at all; the path."""
+        from retorque.robots.card import write_card
 
-        return read_mjcf(path, joints)
-
-    @staticmethod
-    def from_urdf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in a URDF file, cut to the named joints (the others are welded at zero)."""
-        from retorque.robots.urdf import read_urdf
-
-        return read_urdf(path, joints)
-
-    @staticmethod
-    def from_menagerie(name: str, joints: tuple[str, ...] | None = None) -> Robot:
-        """A robot of the `mujoco-menagerie` package, by its folder's name."""
-        from retorque.robots.mjcf import read_menagerie
-
-        return read_menagerie(name, joints)
+        return write_card(self, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,9 @@ import numpy as np
 from retorque.robots.profile import Profile
 from retorque.robots.state import State
 from retorque.work.array import Array
+
+Seed = int | np.random.Generator
+"""Of noise: a number starts again at each reset, a generator goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class SensorSettings:
 class Sensors:
     """Reads a batch of targets: white noise on position and velocity, whole-tick delays on velocity and torque."""
 
-    def __init__(self, settings: SensorSettings, n: int, seed: int | Sequence[int]):
+    def __init__(self, settings: SensorSettings, n: int, seed: Seed):
         lead = np.shape(settings.position_noise)
         self.settings = settings
         self._seed = seed
@@ -70,10 +72,15 @@ class Sensors:
         self._tick = (self._tick + 1) % depth
         self._velocity[self._tick] = velocity
         self._torque[self._tick] = torque
-        measured_velocity = np.array(self._velocity[((self._tick - s.velocity_delay) % depth, *self._rows)])
-        measured_torque = np.array(self._torque[((self._tick - s.torque_delay) % depth, *self._rows)])
+        measured_velocity = self._late(self._velocity, s.velocity_delay)
+        measured_torque = self._late(self._torque, s.torque_delay)
         measured_position = position.copy()
         if self._noisy:
             measured_position += s.position_noise[..., None] * self._rng.standard_normal(position.shape)
             measured_velocity += s.velocity_noise[..., None] * self._rng.standard_normal(position.shape)
         return State(time, measured_position, measured_velocity, measured_torque)
+
+    def _late(self, ring: Array, delay: Array) -> Array:
+        """A copy of each trial's row of so many ticks ago."""
+        row = (self._tick - delay) % len(ring)
+        return ring[(row, *self._rows)] if self._rows else ring[row].copy()

@@ -15,7 +15,7 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import Base, State
 from retorque.simulate.effects import Effect
 from retorque.simulate.scene import Scene
-from retorque.simulate.sensors import Sensors, SensorSettings
+from retorque.simulate.sensors import Seed, Sensors, SensorSettings
 from retorque.simulate.servo import Servo
 from retorque.simulate.world import World
 from retorque.work.array import Array
@@ -61,7 +61,7 @@ class Target:
         joint_limits: bool = False,
         timestep: float = 1e-3,
         substeps: int = 1,
-        seed: int | Sequence[int] = 0,
+        seed: Seed = 0,
         threads: int = 0,
     ):
         if len(parameters.trials) > 1:
@@ -145,13 +145,20 @@ class Target:
         self._sensors.reset(self.velocity)
         for effect in self.effects:
             effect.reset(self.position, self.velocity)
+        self._settle()
         return self.read()
+
+    def _settle(self) -> None:
+        """What a preset does to a state after a reset, before it is read."""
 
     def read(self) -> State:
         """What the sensors say now; once a tick. The base and the things are reported as they are."""
         position, velocity = self.position, self.velocity
         for effect in self.effects:
             position, velocity = effect.encoders(position, velocity)
+        if self.effects and self._world.diverged.any():  # an effect's own state has gone astray there
+            astray = self.diverged[..., None]
+            position, velocity = np.where(astray, self.position, position), np.where(astray, 0.0, velocity)
         state = self._sensors.read(self.time, position, velocity, self.command)
         if self.robot.floating:
             pose, twist = self._world.base()

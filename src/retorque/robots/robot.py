@@ -11,9 +11,10 @@ import numpy as np
 
 from retorque.robots.profile import Profile
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError
+from retorque.work.errors import RetorqueError, unknown
 
 Kind = Literal["revolute", "prismatic", "free"]
+Shape = Literal["box", "sphere", "capsule", "cylinder"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,27 @@ class Joint:
     velocity_limit: float = np.inf
     """[rad/s or m/s]; infinite where unknown."""
     torque_limit: float = np.inf
-    """[N·m or N]; infinite where unknown."""
+    """[N·m or N]; infinite where unknown, zero of a passive joint."""
     armature: float = 0.0
     """Rotor inertia seen at the joint [kg·m² or kg]."""
     motor: str = ""
     """The motor's name, where known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geom:
+    """A simple shape fixed to a link, for contact."""
+
+    shape: Shape
+    size: tuple[float, ...]
+    """Box: half sizes x, y, z; sphere: radius; capsule and cylinder: radius and half length along z (of a capsule
+    without its caps) [m]."""
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Centre in the link's frame [m]."""
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation in the link's frame, (w, x, y, z)."""
+    friction: float = 1.0
+    """Sliding friction coefficient; in a scene the object that is touched has the say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +74,8 @@ class Link:
     """Centre of mass in the link's frame [m]."""
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     """Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass, in the link's axes [kg·m²]."""
+    geoms: tuple[Geom, ...] = ()
+    """What touches things; a link without any is given capsules (`retorque.robots.shapes`)."""
 
     @property
     def inertia_matrix(self) -> Array:  # (3, 3) [kg·m²]
@@ -104,6 +123,8 @@ class Robot:
     """Ranges of what may be hidden, where the card has them; see `retorque.physics.default_profile.profile_of`."""
     frames: dict[str, Frame] = field(default_factory=dict)
     """Further named frames (fingertips, feet, camera mounts)."""
+    end_effectors: tuple[str, ...] = ()
+    """Names of those frames that are hands, where there are several; `end_effector` is one of them or its own."""
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
@@ -157,6 +178,13 @@ class Robot:
         raise RetorqueError(
             f"robot '{self.name}' has no link '{name}'; it has: {', '.join(x.name for x in self.links)}"
         )
+
+    def frame(self, name: str) -> Frame:
+        """The frame of that name, `end_effector` and `payload_mount` among them."""
+        frames = {"end_effector": self.end_effector, "payload_mount": self.payload_mount, **self.frames}
+        if name not in frames:
+            raise unknown(f"frame of '{self.name}'", name, frames)
+        return frames[name]
 
     def with_links(self, links: tuple[Link, ...]) -> Robot:
         """The same robot with other links (masses, inertias, armatures)."""

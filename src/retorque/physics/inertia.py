@@ -64,6 +64,19 @@ def from_pseudo_inertia(matrix: Array) -> Array:
     )
 
 
+def moved(vector: Array, rotation: Array, origin: Array) -> Array:
+    """The ten parameters (..., 10) of the same body seen from another frame.
+
+    Args:
+        vector: (..., 10) in the body's frame.
+        rotation: (3, 3) of the body's frame in the other.
+        origin: (3,) of the body's frame in the other [m].
+    """
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, origin
+    return from_pseudo_inertia(pose @ pseudo_inertia(vector) @ pose.T)
+
+
 def nearest_feasible(vector: Array, floor: float = 1e-6) -> Array:
     """The parameters with every pseudo-inertia eigenvalue lifted to at least `floor`; feasible ones unchanged."""
     values, vectors = np.linalg.eigh(pseudo_inertia(vector))

@@ -118,7 +118,7 @@ class TrackingTask:
     def step_payload(self, target: Target) -> None:
         """Add the payload step to a target."""
         p = target.parameters
-        target.set_parameters(replace(p, payload_mass=p.payload_mass + self.settings.payload_step))
+        target.set_parameters(p.with_payload(p.payload_mass + self.settings.payload_step))
 
     def _start(self) -> Array:
         return self.reference.at(0.0).position

@@ -13,6 +13,7 @@ from retorque.identify.regression.layout import Layout
 from retorque.logs.motion import Motion
 from retorque.physics.friction import Friction
 from retorque.physics.inertia import from_vector, pseudo_inertia
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -59,6 +60,10 @@ class Estimate(TorqueModel):
     def coefficients(self) -> Array:
         """(n, friction.count)"""
         return self.layout.unpack(self.parameters)[2]
+
+    def as_parameters(self) -> Parameters:
+        """The identified robot as the one parameter object, to be simulated, adapted from or fed forward."""
+        return self.layout.selection.apply(self.parameters)
 
     @property
     def standard_errors(self) -> Array:

@@ -8,8 +8,8 @@ from retorque.adapt.tam.derivative import accelerations
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.adapt.tam.preset import Preset, preset
 from retorque.adapt.tam.training.labels import state_labels, teacher
+from retorque.adapt.tam.training.recipe import load_shard, shard_bytes, shard_header
 from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
-from retorque.adapt.tam.training.shards import header, load_shard, shard_bytes
 from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
@@ -79,14 +79,14 @@ def test_a_shard_comes_back_and_is_refused_for_other_histories(tmp_path):
     assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
     assert arrays["fast"].shape[:3] == (3, size.columns * size.stride_rows, 6)
     path = tmp_path / "a.safetensors"
-    path.write_bytes(shard_bytes(arrays, header(robot, size, settings, 11)))
+    path.write_bytes(shard_bytes(arrays, shard_header("piper", robot, size, settings, 11)))
     loaded, head = load_shard(path, size)
     assert head["seed"] == 11 and head["robot"] == "piper" and head["rollouts"]["rollouts"] == 3
     assert all(np.array_equal(arrays[name], loaded[name]) for name in arrays)
     with pytest.raises(RetorqueError, match="other histories"):
         load_shard(path, Preset(**{**size.header(), "average": 20}))
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(RetorqueError, match="cannot read the shard"):
+    with pytest.raises(RetorqueError, match="not an intact safetensors file"):
         load_shard(path, size)
 
 

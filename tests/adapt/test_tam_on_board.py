@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.tam.weights import FOLDER, load_weights
+from retorque.adapt.tam.tam_weights import FOLDER, load_weights
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD
 from retorque.bench.tracking import ideal_motion
 from retorque.loop.loop import Segment, run

@@ -1,20 +1,19 @@
 """tam-recursive: its residuals, its network in NumPy and in PyTorch, its training, and what it makes of garbage."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save
 
 from retorque.adapt import make
+from retorque.adapt.tam.tam_weights import find
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.adapt.tam_recursive.residual_network import Readout
-from retorque.adapt.tam_recursive.residual_weights import KEY, ON_BOARD, load_weights
+from retorque.adapt.tam_recursive.residual_weights import FORMAT, NETWORK, ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, DOUBTS, FEATURES, FINE, TAPS, Residuals
 from retorque.bench.tracking import ideal_motion
+from retorque.learn.weights import save_network
 from retorque.loop.loop import Segment, run
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -94,9 +93,9 @@ def test_the_network_is_the_same_in_numpy_and_in_pytorch():
 
 def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path):
     pytest.importorskip("torch")
-    from retorque.adapt.tam_recursive.training.train import TrainSettings, train
+    from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
 
-    settings = TrainSettings(
+    settings = ResidualTraining(
         robots=("panda", "piper"), rounds=2, worlds=2, trials=3, duration=2.0, steps=40, batch=64, out=tmp_path / "run"
     )
     path = train(settings)
@@ -114,33 +113,33 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
 
 def test_training_refuses_what_cannot_be_done(tmp_path):
     pytest.importorskip("torch")
-    from retorque.adapt.tam_recursive.training.train import TrainSettings, train
+    from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
 
     with pytest.raises(RetorqueError, match="--rounds"):
-        train(TrainSettings(rounds=0, out=tmp_path))
+        train(ResidualTraining(rounds=0, out=tmp_path))
     with pytest.raises(RetorqueError, match="at least one robot"):
-        train(TrainSettings(robots=(), out=tmp_path))
+        train(ResidualTraining(robots=(), out=tmp_path))
 
 
 def test_altered_truncated_and_foreign_weights_are_refused(tmp_path):
     content = ON_BOARD.read_bytes()
-    short = tmp_path / "short.safetensors"
-    short.write_bytes(content[: len(content) // 2])
-    with pytest.raises(RetorqueError, match="does not hold tam-recursive weights"):
-        load_weights(short)
     tensors, header = load_weights()
-    with safe_open(ON_BOARD, framework="np") as file:
-        metadata = file.metadata()
-    altered = tmp_path / "altered.safetensors"
-    altered.write_bytes(save({**tensors, "head.bias": tensors["head.bias"] + 1.0}, metadata=metadata))
-    with pytest.raises(RetorqueError, match="altered"):
-        load_weights(altered)
-    other = tmp_path / "other.safetensors"
-    other.write_bytes(save(tensors, metadata={KEY: json.dumps({**header, "shape": {"block": 7}})}))
+    file = tmp_path / "w.safetensors"
+    for broken, message in (
+        (content[: len(content) // 2], "not an intact"),
+        (content[:-4] + bytes([content[-4] ^ 1]) + content[-3:], "altered"),
+        (Path(__file__).read_bytes(), "not an intact"),
+        (find("tam").read_bytes(), "holds TAM weights, not tam-recursive weights"),
+    ):
+        file.write_bytes(broken)
+        with pytest.raises(RetorqueError, match=message):
+            load_weights(file)
+    save_network(file, tensors, NETWORK, FORMAT, {**header, "shape": {"block": 7}})
     with pytest.raises(RetorqueError, match="another version"):
-        load_weights(other)
-    with pytest.raises(RetorqueError, match="does not hold"):
-        load_weights(Path(__file__))
+        load_weights(file)
+    save_network(file, {**tensors, "head.bias": tensors["head.bias"] * np.nan}, NETWORK, FORMAT, header)
+    with pytest.raises(RetorqueError, match=r"not finite \(head.bias\)"):
+        load_weights(file)
     with pytest.raises(RetorqueError, match="1000 Hz"):
         TamRecursive(Robot.load("panda"), 1, 2e-3)
 

@@ -1,6 +1,5 @@
 """The runtime against the training network, gaps in the history, and weights that do not fit."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +12,9 @@ from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.features import adaptor_features
 from retorque.adapt.tam.preset import Preset, preset
+from retorque.adapt.tam.tam_weights import NETWORK, load_weights, save_weights
 from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
-from retorque.adapt.tam.weights import KEY, load_weights, save_weights
+from retorque.learn.weights import save_network
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.errors import RetorqueError
@@ -37,7 +37,8 @@ def network(size: Preset) -> tuple[Tam, dict[str, np.ndarray]]:
 def weights(tmp_path):
     size = preset("tiny")
     path = tmp_path / "weights.safetensors"
-    save_weights(path, network(size)[1], size, ["panda", "piper"], "", {"seed": 0})
+    robots = [Robot.load("panda"), Robot.load("piper")]
+    save_weights(path, network(size)[1], size, robots, "", {"seed": 0})
     return path
 
 
@@ -161,36 +162,43 @@ def test_weights_that_do_not_fit_are_refused(weights, tmp_path):
         TamAdapter(robot, 1, timestep=2e-3, weights=weights)
     tensors, size, header = load_weights(weights)
     only = tmp_path / "only.safetensors"
-    save_weights(only, tensors, size, ["piper"], "piper", {})
-    with pytest.raises(RetorqueError, match="fine-tuned for 'piper'"):
+    save_weights(only, tensors, size, [Robot.load("piper")], "piper", {})
+    with pytest.raises(RetorqueError, match="made for robot 'piper'"):
         TamAdapter(robot, 1, weights=only)
     with pytest.raises(RetorqueError, match="tam-ur10e"):
         FineTuned(Robot.load("ur10e"), 1)
     for change, message in (
-        ({"format": 99}, "format 99"),
-        ({"joints": {"panda": list(reversed(robot.joint_names))}}, "expects joints"),
+        ({"robots": {"panda": list(reversed(robot.joint_names))}}, "expects joints"),
+        ({"robots": {"panda": 7}}, "no usable 'robots'"),
+        ({"rate": "fast"}, "no usable 'rate'"),
+        ({"rate": float("nan")}, "trained at nan Hz"),
         ({"gravity": "none"}, "gravity convention"),
-        ({"preset": {"name": "small"}}, "header's preset"),
+        ({"shape": {"name": "small"}}, "header's preset"),
+        ({"shape": {**header["shape"], "width": "wide"}}, "'width' of the wrong type"),
+        ({"shape": None}, "no usable 'shape'"),
     ):
         other = tmp_path / "other.safetensors"
-        other.write_bytes(save(tensors, metadata={KEY: json.dumps({**header, **change})}))
+        save_network(other, tensors, NETWORK, 1, {**header, **change})
         with pytest.raises(RetorqueError, match=message):
             TamAdapter(robot, 1, weights=other)
+    save_network(other, tensors, NETWORK, 99, header)
+    with pytest.raises(RetorqueError, match="format 99"):
+        TamAdapter(robot, 1, weights=other)
 
 
 def test_broken_files_are_refused(weights, tmp_path):
     content = weights.read_bytes()
     bad = tmp_path / "bad.safetensors"
     for broken, message in (
-        (content[:-100], "does not hold TAM weights"),
+        (content[:-100], "not an intact safetensors"),
         (content[:-4] + bytes([content[-4] ^ 1]) + content[-3:], "checksum"),
-        (b"", "does not hold TAM weights"),
-        (save({"a": np.zeros(3, dtype=np.float32)}), "does not hold TAM weights"),
+        (b"", "not an intact safetensors"),
+        (save({"a": np.zeros(3, dtype=np.float32)}), "no header"),
     ):
         bad.write_bytes(broken)
         with pytest.raises(RetorqueError, match=message):
             load_weights(bad)
-    with pytest.raises(RetorqueError, match="does not hold TAM weights"):
+    with pytest.raises(RetorqueError, match="there is no file"):
         load_weights(tmp_path / "nowhere.safetensors")
 
 

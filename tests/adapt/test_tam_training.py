@@ -7,21 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retorque.adapt.tam.tam_weights import load_weights
 from retorque.adapt.tam.training.labels import forward_drive, inverse_drive
+from retorque.adapt.tam.training.recipe import TamRecipe
 from retorque.adapt.tam.training.rollouts import RolloutSettings
-from retorque.adapt.tam.training.shards import Recipe, make_shard
-from retorque.adapt.tam.weights import load_weights
+from retorque.learn.shards import make_shard, shard_path
+from retorque.robots.card import write_card
+from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 
 torch = pytest.importorskip("torch")
+
 
 from retorque.adapt.tam.preset import VARIANTS, preset  # noqa: E402
 from retorque.adapt.tam.training import loss  # noqa: E402 (after the check that torch is there)
 from retorque.adapt.tam.training.network import Tam  # noqa: E402
 from retorque.adapt.tam.training.objective import objective  # noqa: E402
 from retorque.adapt.tam.training.pool import Pool  # noqa: E402
-from retorque.adapt.tam.training.shards import shard_path  # noqa: E402
-from retorque.adapt.tam.training.train import TrainSettings, train  # noqa: E402
+from retorque.adapt.tam.training.train import TamTraining, train  # noqa: E402
 from retorque.learn.checkpoint import load_checkpoint  # noqa: E402
 
 
@@ -30,8 +33,8 @@ def shards(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("shards")
 
 
-def settings(shards: Path, out: Path, **other) -> TrainSettings:
-    return TrainSettings(
+def settings(shards: Path, out: Path, **other) -> TamTraining:
+    return TamTraining(
         **{
             "robots": ("panda", "piper"),
             "preset": "tiny",
@@ -59,7 +62,7 @@ def loss_of(network: Tam, shards: Path) -> float:
         return float(objective(network, batch, 2, torch.Generator().manual_seed(0))["loss"])
 
 
-def before_and_after(run: TrainSettings, path: Path) -> tuple[float, float]:
+def before_and_after(run: TamTraining, path: Path) -> tuple[float, float]:
     """The loss at the start of a run and with its weights."""
     torch.manual_seed(run.seed)
     network = Tam(preset(run.preset, run.variant))
@@ -73,25 +76,31 @@ def test_the_loss_falls_and_a_stopped_run_ends_where_it_would_have(shards, tmp_p
     path = train(whole)
     before, after = before_and_after(whole, path)
     assert after < 0.8 * before
-    points = [json.loads(line) for line in (whole.out / "metrics.jsonl").read_text().splitlines()]
-    assert [point["step"] for point in points] == [1, *range(20, 101, 20)]
+    assert steps_noted(whole) == [1, *range(20, 101, 20)]
     parts = settings(shards, tmp_path / "parts")
     stopping(parts, 25)
     assert not (parts.out / "weights.safetensors").exists()
+    with (parts.out / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 26}\n{"step": 27, "lo')  # noted after the checkpoint, the last one cut by the kill
     again = train(parts)
+    assert steps_noted(parts) == [1, 20, 26, 40, 60, 80, 100]  # shards come in anew at 26
     one, size, header = load_weights(path)
     other, _, _ = load_weights(again)
-    assert header["robots"] == ["panda", "piper"] and header["made"]["steps"] == 100 and size == preset("tiny")
+    assert list(header["robots"]) == ["panda", "piper"] and header["made"]["steps"] == 100 and size == preset("tiny")
     assert all(np.array_equal(one[name], other[name]) for name in one)
     network = Tam(size)
-    head = load_checkpoint(whole.out / "checkpoint.safetensors", network, torch.optim.AdamW(network.parameters()))
+    head, _ = load_checkpoint(whole.out / "checkpoint.safetensors", network, torch.optim.AdamW(network.parameters()))
     assert head["step"] == 100
     assert all(np.array_equal(value.numpy(), one[name]) for name, value in network.state_dict().items())
     with pytest.raises(RetorqueError, match="other settings"):
         train(replace(whole, seed=7))
 
 
-def stopping(run: TrainSettings, step: int) -> None:
+def steps_noted(run: TamTraining) -> list[int]:
+    return [json.loads(line)["step"] for line in (run.out / "metrics.jsonl").read_text().splitlines()]
+
+
+def stopping(run: TamTraining, step: int) -> None:
     """Train with a checkpoint after every step and kill the run after so many."""
     from retorque.adapt.tam.training import train as module
 
@@ -120,6 +129,13 @@ def test_every_variant_trains(shards, tmp_path, variant):
     assert load_weights(path)[1].variant == variant
     before, after = before_and_after(run, path)
     assert after < before
+
+
+def test_a_robot_given_by_its_path_is_trained_on(tmp_path):
+    card = tmp_path / "mine.toml"
+    write_card(replace(Robot.load("piper"), name="mine"), card)
+    path = train(settings(tmp_path / "shards", tmp_path / "out", steps=2, rollouts=4, robots=(str(card),)))
+    assert load_weights(path)[2]["robots"] == {"mine": list(Robot.load("piper").joint_names)}
 
 
 def test_fine_tuned_weights_serve_one_robot(shards, tmp_path):
@@ -156,7 +172,9 @@ def test_the_paper_preset_has_the_papers_size():
 
 def a_batch(shards: Path) -> dict[str, torch.Tensor]:
     """A batch in double precision, without torque limits, so that what is exact on paper is exact here."""
-    recipe = Recipe(robots=("panda", "piper"), preset=preset("tiny"), rollouts=RolloutSettings(rollouts=16), seed=1000)
+    recipe = TamRecipe(
+        robots=("panda", "piper"), preset=preset("tiny"), rollouts=RolloutSettings(rollouts=16), seed=1000
+    )
     pool = Pool(recipe.preset, 7, 2)
     for index in range(2):
         pool.add(make_shard(shards, index, recipe))

@@ -1,7 +1,6 @@
 """Several training processes hold one network, a killed run leaves none of them, and a Ray cluster makes the shards."""
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -11,23 +10,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 
 from retorque.adapt.tam.preset import preset
-from retorque.adapt.tam.training.cluster import RayTasks
+from retorque.adapt.tam.tam_weights import load_weights
+from retorque.adapt.tam.training.recipe import TamRecipe
 from retorque.adapt.tam.training.rollouts import RolloutSettings
-from retorque.adapt.tam.training.shards import Recipe, make_shard, shard_path
-from retorque.adapt.tam.weights import load_weights
+from retorque.learn.makers import RayTasks
+from retorque.learn.shards import make_shard, shard_path
 from retorque.work.errors import RetorqueError
+from retorque.work.tensors import load_tensors
 
 torch = pytest.importorskip("torch")
 
 from retorque.adapt.tam.training.network import Tam  # noqa: E402 (after the check that torch is there)
 from retorque.adapt.tam.training.pool import Pool  # noqa: E402
-from retorque.adapt.tam.training.train import TrainSettings, batch_loss, learning_rate, train  # noqa: E402
+from retorque.adapt.tam.training.train import TamTraining, batch_loss, learning_rate, train  # noqa: E402
+from retorque.learn.checkpoint import FORMAT, KIND  # noqa: E402
 from retorque.learn.ranks import Ranks  # noqa: E402
 
-RECIPE = Recipe(robots=("panda", "piper"), preset=preset("tiny"), rollouts=RolloutSettings(rollouts=8), seed=1000)
+RECIPE = TamRecipe(robots=("panda", "piper"), preset=preset("tiny"), rollouts=RolloutSettings(rollouts=8), seed=1000)
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
@@ -39,16 +40,16 @@ def shards(tmp_path_factory) -> Path:
     return folder
 
 
-def settings(shards: Path, out: Path, **other) -> TrainSettings:
+def settings(shards: Path, out: Path, **other) -> TamTraining:
     common = {"robots": RECIPE.robots, "preset": "tiny", "shards": shards, "workers": 0, "rollouts": 8, "batch": 4}
-    return TrainSettings(**{**common, "out": out, "steps_per_shard": 1000, "warmup": 5, **other})
+    return TamTraining(**{**common, "out": out, "steps_per_shard": 1000, "warmup": 5, **other})
 
 
-def command(run: TrainSettings) -> list[str]:
+def command(run: TamTraining) -> list[str]:
     """What is typed for these settings, where they are not as usual."""
     typed = ["-m", "retorque", "train", "tam"]
     for name, value in vars(run).items():
-        if value != getattr(TrainSettings(), name):
+        if value != getattr(TamTraining(), name):
             typed.append(f"--{name.replace('_', '-')}")
             typed += [str(item) for item in (value if isinstance(value, tuple) else (value,))]
     return typed
@@ -108,7 +109,7 @@ class Played(Ranks):
         return Played.heard
 
 
-def played(run: TrainSettings) -> dict[str, np.ndarray]:
+def played(run: TamTraining) -> dict[str, np.ndarray]:
     """The weights after a run of two processes, computed in one."""
     torch.manual_seed(run.seed)
     network = Tam(RECIPE.preset)
@@ -144,9 +145,8 @@ def test_two_processes_average_their_gradients_and_go_on_after_a_kill(shards, tm
         launcher.communicate()
     assert within(30.0, lambda: not any(running(number) for number in processes))
     assert not path.exists()
-    with safe_open(checkpoint, framework="np") as file:
-        head = json.loads(file.metadata()["retorque-tam-checkpoint"])
-    assert 0 < head["step"] < run.steps and head["identity"]["processes"] == 2
+    _, head = load_tensors(checkpoint, KIND, FORMAT)
+    assert 0 < head["step"] < run.steps
     with pytest.raises(RetorqueError, match=r"other settings \(processes\)"):
         train(run)
     code, error = ended(start([*TORCHRUN, *command(run)]))

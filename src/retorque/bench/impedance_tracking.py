@@ -59,7 +59,7 @@ def run(settings: Settings) -> Report:
         raise RetorqueError("routes and epochs must be at least 1")
     try:
         from retorque.identify.hybrid.model_set import NAMES, build
-        from retorque.identify.hybrid.train_hybrid import TrainSettings
+        from retorque.identify.hybrid.train_hybrid import HybridTraining
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, set_points, track
@@ -73,7 +73,7 @@ def run(settings: Settings) -> Report:
             robot,
             scale=settings.scale,
             seed=settings.seed,
-            training=TrainSettings(epochs=settings.epochs, seed=1000 * settings.seed, threads=settings.threads),
+            training=HybridTraining(epochs=settings.epochs, seed=1000 * settings.seed, threads=settings.threads),
             folder=None if settings.folder is None else settings.folder / "trial-0",
             progress=tell,
         )

@@ -54,7 +54,7 @@ def run(settings: Settings) -> Report:
         raise RetorqueError("trials and epochs must be at least 1")
     try:
         from retorque.identify.hybrid.model_set import NAMES, SPLITS, build
-        from retorque.identify.hybrid.train_hybrid import TrainSettings
+        from retorque.identify.hybrid.train_hybrid import HybridTraining
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     robot = Robot.load(settings.robot)
@@ -63,7 +63,7 @@ def run(settings: Settings) -> Report:
         task = bar.add_task("starting", total=1.0)
         for trial in range(settings.trials):
             folder = None if settings.folder is None else settings.folder / f"trial-{trial}"
-            training = TrainSettings(
+            training = HybridTraining(
                 epochs=settings.epochs, seed=1000 * settings.seed + trial, threads=settings.threads
             )
             sets.append(
@@ -80,7 +80,7 @@ def run(settings: Settings) -> Report:
     for name in NAMES:
         for metric, split, paper in zip(METRICS, SPLITS, PAPER[name], strict=True):
             values = np.array([found[name].nmse[split] for found in sets])
-            extra = {"training_s": float(np.mean([found[name].header["provenance"]["seconds"] for found in sets]))}
+            extra = {"training_s": float(np.mean([found[name].header["made"]["seconds"] for found in sets]))}
             fields = {"robot": robot.name, "method": name, "metric": metric, "unit": "-", "paper": paper}
             rows.append(Row.of(values, **fields, extra=extra))
     return Report(

@@ -10,8 +10,8 @@ import numpy as np
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
+from retorque.adapt.tam.tam_weights import load_weights
 from retorque.adapt.tam.training.bank import Bank, crossed_bank
-from retorque.adapt.tam.weights import load_weights
 from retorque.bench.report import Report, Row
 from retorque.bench.scatter import scatter_picture
 from retorque.robots.robot import Robot
@@ -122,10 +122,10 @@ def invariance_ratios(latents: Array) -> Array:
 
 def _trained(settings: Settings, size: int) -> Path:
     """Weights with a latent of that size."""
-    from retorque.adapt.tam.training.train import TrainSettings, train
+    from retorque.adapt.tam.training.train import TamTraining, train
 
     return train(
-        TrainSettings(
+        TamTraining(
             robots=(settings.robot,),
             latent=size,
             steps=settings.steps,

@@ -138,7 +138,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
             summary="data, pretraining and fine-tuning of the torque adaptation module; resumes where it stopped",
             example="retorque train tam --robots panda --preset small --hours 2 --out tam-panda",
             module="adapt.tam.training.train",
-            settings="TrainSettings",
+            settings="TamTraining",
             function="train",
             more=(
                 "retorque train tam --robots z1 --finetune tam/weights.safetensors --hours 0.2 --out tam-z1",
@@ -150,7 +150,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
             summary="the network that reads what the recursive estimator leaves unexplained; resumes where it stopped",
             example="retorque train tam-recursive --workers 2 --out tam-recursive",
             module="adapt.tam_recursive.training.train",
-            settings="TrainSettings",
+            settings="ResidualTraining",
             function="train",
         ),
     },

@@ -7,11 +7,22 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+from retorque.work.cluster import joined_cluster, result_of
+from retorque.work.errors import RetorqueError
 from retorque.work.processes import end_with_parent
 
 _done: Any = None
@@ -24,7 +35,7 @@ def report(amount: int) -> None:
             _done.value += amount
 
 
-def progress() -> Progress:
+def progress(shown: bool = True) -> Progress:
     """A bar of what is done, on the error stream; it goes when the work is over."""
     columns = (
         TextColumn("{task.description}"),
@@ -33,23 +44,42 @@ def progress() -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown)
 
 
 def run_jobs(
-    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], work: int, title: str, workers: int = 0
+    function: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    work: int,
+    title: str,
+    workers: int = 0,
+    cluster: str = "",
 ) -> list[Any]:
-    """Results of `function(*job)` in order, each job in a process of its own kind; `work` is the sum of all reports."""
+    """Results of `function(*job)` in the order of the jobs, wherever each was done.
+
+    Args:
+        function: at the top of a module, so that other processes find it; everything random follows from its arguments.
+        jobs: its arguments.
+        work: the sum of all that jobs `report`.
+        title: of the bar.
+        workers: processes; 0: one a core.
+        cluster: address of a Ray cluster that does the jobs instead.
+    """
     workers = min(workers or os.cpu_count() or 1, len(jobs))
+    with progress() as bar:
+        if cluster:
+            return _on_cluster(function, jobs, bar, bar.add_task(title, total=len(jobs)), workers, cluster)
+        return _in_processes(function, jobs, bar, bar.add_task(title, total=work), workers)
+
+
+def _in_processes(
+    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], bar: Progress, task: TaskID, workers: int
+) -> list[Any]:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # the processes are the parallelism
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
-    with (
-        progress() as bar,
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool,
-    ):
-        task = bar.add_task(title, total=work)
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool:
         futures: list[Future[Any]] = []
         try:
             for job in jobs:  # starts the processes: an interrupt may come here already
@@ -60,13 +90,43 @@ def run_jobs(
                 bar.update(task, completed=counter.value)
                 for future in finished:
                     future.result()
-        except BaseException:
+        except BaseException as error:
             for future in futures:
                 future.cancel()
-            for process in list(pool._processes.values()):
+            for process in list((pool._processes or {}).values()):
                 process.terminate()
+            if isinstance(error, BrokenProcessPool):
+                raise RetorqueError(
+                    "a worker process was ended from outside, perhaps for want of memory; use fewer --workers"
+                ) from error
             raise
         return [future.result() for future in futures]
+
+
+def _on_cluster(
+    function: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    bar: Progress,
+    task: TaskID,
+    workers: int,
+    cluster: str,
+) -> list[Any]:
+    """The same as tasks of a Ray cluster, which decides how many run at once; the bar counts whole jobs."""
+    with joined_cluster(cluster, workers) as ray:
+        remote = ray.remote(function)
+        order = [remote.remote(*job) for job in jobs]
+        pending, found = list(order), {}
+        try:
+            while pending:
+                finished, pending = ray.wait(pending, timeout=0.2)
+                for reference in finished:
+                    found[reference] = result_of(ray, reference, "a job")
+                bar.update(task, completed=len(found))
+        except BaseException:
+            for reference in pending:
+                ray.cancel(reference, force=True)
+            raise
+        return [found[reference] for reference in order]
 
 
 def _start(counter: Any, parent: int) -> None:

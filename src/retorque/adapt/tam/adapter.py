@@ -11,8 +11,9 @@ from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.history import History
 from retorque.adapt.tam.recent import Recent
+from retorque.adapt.tam.tam_weights import find, load_weights
 from retorque.adapt.tam.trim import SPAN, Trim
-from retorque.adapt.tam.weights import check, find, load_weights
+from retorque.learn.weights import check_weights as check
 from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
 from retorque.robots.state import State

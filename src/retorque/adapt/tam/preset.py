@@ -73,9 +73,11 @@ class Preset:
     @classmethod
     def of(cls, content: dict[str, Any]) -> Preset:
         """The preset that a header describes."""
-        names = {f.name for f in fields(cls)}
-        if not isinstance(content, dict) or set(content) != names:
+        if set(content) != {f.name for f in fields(cls)}:
             raise RetorqueError("the header's preset does not have the fields of this version; train the weights again")
+        wrong = [f.name for f in fields(cls) if type(content[f.name]) is not type(f.default)]
+        if wrong:
+            raise RetorqueError(f"the header's preset has a '{wrong[0]}' of the wrong type; train the weights again")
         return cls(**content)
 
     def header(self) -> dict[str, Any]:

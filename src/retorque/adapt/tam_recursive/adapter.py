@@ -9,10 +9,10 @@ import numpy as np
 from retorque.adapt.recursive.adapter import Equation
 from retorque.adapt.recursive.contact import LONGEST, RecursiveContact
 from retorque.adapt.tam.context import torque_unit
-from retorque.adapt.tam.weights import check_rate
 from retorque.adapt.tam_recursive.residual_network import Readout
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import Residuals
+from retorque.learn.weights import check_rate
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
 from retorque.robots.state import State

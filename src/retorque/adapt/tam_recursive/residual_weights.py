@@ -1,35 +1,33 @@
-"""Weights of the learned module: safetensors with a JSON header; anything that does not fit is refused."""
+"""Weights of the learned module that reads residuals."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.numpy import save
-
-from retorque.adapt.tam.weights import FOLDER, checksum, read
+from retorque.adapt.tam.tam_weights import FOLDER
 from retorque.adapt.tam_recursive.residuals import BLOCK, FEATURES, TAPS
+from retorque.learn.weights import WeightsHeader, load_network, save_network, weights_header
+from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
 
-KEY = "retorque-tam-recursive"
+NETWORK = "tam-recursive"
 FORMAT = 1
 ON_BOARD = FOLDER / "tam-recursive.safetensors"
 SHAPE = {"block": BLOCK, "features": FEATURES, "taps": TAPS, "rate": 1000.0}
 """What the numbers depend on."""
 
 
-def save_weights(path: Path, tensors: dict[str, Array], made: dict[str, Any]) -> None:
+def save_weights(path: Path, tensors: Mapping[str, Array], robots: Sequence[Robot], made: dict[str, Any]) -> None:
     """Write weights whole; `made` says how."""
-    header = {"format": FORMAT, "shape": SHAPE, "made": made, "checksum": checksum(tensors)}
-    write_whole(path, save(tensors, metadata={KEY: json.dumps(header)}))
+    save_network(path, tensors, NETWORK, FORMAT, weights_header(robots, SHAPE, made, rate=SHAPE["rate"]))
 
 
-def load_weights(path: Path = ON_BOARD) -> tuple[dict[str, Array], dict[str, Any]]:
+def load_weights(path: Path = ON_BOARD) -> tuple[dict[str, Array], WeightsHeader]:
     """Tensors and header of a file (default: the ones on board); a truncated, altered or foreign one is refused."""
-    tensors, header = read(path, KEY, "tam-recursive", FORMAT)
-    if header.get("shape") != SHAPE:
+    tensors, header = load_network(path, NETWORK, FORMAT)
+    if header["shape"] != SHAPE:
         raise RetorqueError(f"'{path}' was made for another version of tam-recursive; train it again")
     return tensors, header

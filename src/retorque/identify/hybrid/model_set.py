@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,15 +13,16 @@ import torch
 from retorque.identify.hybrid.hybrid import SIGN, InverseDynamics, Scaling, Shape
 from retorque.identify.hybrid.recordings import Split, record, together
 from retorque.identify.hybrid.streaming import header_of, read_model, save_model
-from retorque.identify.hybrid.train_hybrid import TrainSettings, nmse, scaling_of, train
+from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse, scaling_of, train
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.sdp import SemidefiniteProgram
+from retorque.learn.run_folder import RunFolder
+from retorque.learn.weights import WeightsHeader
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError
 
 Progress = Callable[[str, float], None]
 
@@ -47,12 +47,12 @@ class Trained:
     """One model: what streaming needs, and what is known about it."""
 
     arrays: dict[str, Array]
-    header: dict[str, Any]
+    header: WeightsHeader
 
     @property
     def nmse(self) -> dict[str, float]:
         """Normalised mean squared torque error on train, validation and test."""
-        return self.header["provenance"]["nmse"]
+        return self.header["made"]["nmse"]
 
 
 def build(
@@ -60,7 +60,7 @@ def build(
     *,
     scale: float,
     seed: int,
-    training: TrainSettings,
+    training: HybridTraining,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Trained]:
@@ -75,7 +75,8 @@ def build(
         progress: told what is being done and its finished part.
     """
     made = {"scale": scale, "seed": seed, "training": {k: v for k, v in asdict(training).items() if k != "threads"}}
-    found = {} if folder is None else {name: one for name in NAMES if (one := _kept(folder, name, made)) is not None}
+    run = None if folder is None else RunFolder(folder, {"robot": robot.name, **made})
+    found = {} if folder is None else _kept(folder)
     if len(found) == len(NAMES):
         return {name: found[name] for name in NAMES}
     tell = progress or (lambda label, part: None)
@@ -91,6 +92,8 @@ def build(
         if folder is not None:
             save_model(_path(folder, name), found[name].arrays, header)
             _checkpoint(folder, name).unlink(missing_ok=True)
+        if run is not None:
+            run.note(model=name, seconds=seconds, **losses)
     return {name: found[name] for name in NAMES}
 
 
@@ -102,14 +105,9 @@ def _checkpoint(folder: Path, name: str) -> Path:
     return _path(folder, name).with_suffix(".checkpoint")
 
 
-def _kept(folder: Path, name: str, made: dict[str, Any]) -> Trained | None:
-    path = _path(folder, name)
-    if not path.exists():
-        return None
-    arrays, header = read_model(path)
-    if any(header["provenance"].get(key) != value for key, value in made.items()):
-        raise RetorqueError(f"'{path}' was made with other settings; remove it or choose another folder")
-    return Trained(arrays, header)
+def _kept(folder: Path) -> dict[str, Trained]:
+    """The models that the folder of this run already holds."""
+    return {name: Trained(*read_model(_path(folder, name))) for name in NAMES if _path(folder, name).exists()}
 
 
 def _without_friction(parameters: Parameters) -> Parameters:
@@ -125,7 +123,7 @@ class _Maker:
     data: Motion
     signed: Estimate
     scaling: Scaling
-    training: TrainSettings
+    training: HybridTraining
     folder: Path | None
     tell: Progress
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from retorque.learn.weights import WeightsHeader, check_weights, load_network, save_network, weights_header
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
 
-FORMAT = "retorque.inverse-dynamics"
-VERSION = 1
+NETWORK = "inverse-dynamics"
+FORMAT = 2
 WARM_UP = 500
 """Ticks that a memory is run at the first state before its torque is used."""
 NETWORKS: dict[str, tuple[str, ...]] = {
@@ -35,47 +32,25 @@ NETWORKS: dict[str, tuple[str, ...]] = {
 """The arrays of each kind of network."""
 
 
-def header_of(robot: Robot, shape: dict[str, Any], provenance: dict[str, Any]) -> dict[str, Any]:
+def header_of(robot: Robot, shape: dict[str, Any], made: dict[str, Any]) -> WeightsHeader:
     """What a weights file says about itself.
 
     Args:
         robot: whose dynamics the model knows.
         shape: the parts of the model and their sizes.
-        provenance: where the weights come from (command, seed, losses).
+        made: where the weights come from (command, seed, losses).
     """
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "robot": robot.name,
-        "joints": list(robot.joint_names),
-        "rate_hz": 1000,
-        "gravity": "included",
-        "shape": shape,
-        "provenance": provenance,
-    }
+    return weights_header([robot], shape, made, only=robot.name)
 
 
-def save_model(path: str | Path, arrays: dict[str, Array], header: dict[str, Any]) -> Path:
-    """Write a model's arrays and header as safetensors, whole or not at all."""
-    plain = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    return write_whole(path, save(plain, metadata={"header": json.dumps(header)}))
+def save_model(path: str | Path, arrays: dict[str, Array], header: WeightsHeader) -> Path:
+    """Write a model's arrays and header, whole or not at all."""
+    return save_network(path, arrays, NETWORK, FORMAT, header)
 
 
-def read_model(path: str | Path) -> tuple[dict[str, Array], dict[str, Any]]:
+def read_model(path: str | Path) -> tuple[dict[str, Array], WeightsHeader]:
     """The arrays and the header of a weights file."""
-    path = Path(path)
-    if not path.exists():
-        raise RetorqueError(f"there is no weights file '{path}'; train one with: retorque bench inverse-dynamics")
-    try:
-        with safe_open(path, framework="np") as file:
-            text = (file.metadata() or {}).get("header", "{}")
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
-        header = json.loads(text)
-    except (SafetensorError, ValueError) as error:
-        raise RetorqueError(f"'{path}' is not an intact safetensors file ({error}); copy or train it again") from error
-    if header.get("format") != FORMAT:
-        raise RetorqueError(f"'{path}' does not hold an inverse-dynamics model; give the file that training wrote")
-    return arrays, header
+    return load_network(path, NETWORK, FORMAT)
 
 
 class StreamingModel:
@@ -89,7 +64,7 @@ class StreamingModel:
         header: what the weights file says about itself.
     """
 
-    def __init__(self, robot: Robot, arrays: dict[str, Array], header: dict[str, Any]):
+    def __init__(self, robot: Robot, arrays: dict[str, Array], header: WeightsHeader):
         _refuse_mismatch(robot, arrays, header)
         self.robot, self.header = robot, header
         shape = header["shape"]
@@ -189,18 +164,9 @@ def _normalised(x: Array, weight: Array, bias: Array) -> Array:
     return centred / np.sqrt(square + np.float32(1e-5)) * weight + bias
 
 
-def _refuse_mismatch(robot: Robot, arrays: dict[str, Array], header: dict[str, Any]) -> None:
-    if header.get("version") != VERSION:
-        raise RetorqueError(f"the weights have format version {header.get('version')}, this is {VERSION}; train again")
-    if header.get("robot") != robot.name:
-        raise RetorqueError(f"the weights are for robot '{header.get('robot')}', not '{robot.name}'; load another file")
-    if header.get("joints") != list(robot.joint_names):
-        raise RetorqueError(
-            f"the weights' joints {header.get('joints')} are not {list(robot.joint_names)}; reorder them"
-        )
-    if header.get("rate_hz") != 1000 or header.get("gravity") != "included":
-        raise RetorqueError("the weights must be for 1000 Hz and torques that include gravity; train again")
-    shape = header.get("shape", {})
+def _refuse_mismatch(robot: Robot, arrays: dict[str, Array], header: WeightsHeader) -> None:
+    check_weights(header, "the model's weights", robot, 1e-3)
+    shape = header["shape"]
     if shape.get("residual") not in NETWORKS:
         raise RetorqueError(
             f"the weights' network '{shape.get('residual')}' is unknown; on board: {', '.join(NETWORKS)}"

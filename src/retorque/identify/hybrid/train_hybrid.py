@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from retorque.identify.hybrid.hybrid import InverseDynamics, Scaling
 from retorque.identify.hybrid.recordings import Split
+from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.run_folder import check_same_run
 from retorque.logs.motion import Motion
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
 
 Tensor = torch.Tensor
 
@@ -31,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
+class HybridTraining:
     """How a model is trained."""
 
     epochs: int = 30
@@ -64,7 +62,7 @@ class TrainSettings:
 
 
 @dataclass
-class History:
+class LossCurve:
     """What happened, epoch by epoch."""
 
     train: list[float] = field(default_factory=list)
@@ -144,11 +142,11 @@ def predict(model: InverseDynamics, motion: Tensor, part: str = "all") -> Tensor
 def train(
     model: InverseDynamics,
     split: Split,
-    settings: TrainSettings,
+    settings: HybridTraining,
     *,
     checkpoint: Path | None = None,
     progress: Callable[[int, float], None] | None = None,
-) -> History:
+) -> LossCurve:
     """Fit what is not frozen, keep the weights of the best validation loss.
 
     Args:
@@ -162,39 +160,39 @@ def train(
     torch.set_num_threads(settings.threads)
     data = _prepared(model, sequences(split.train, settings.steps, model.shape.stride))
     optimiser = _optimiser(model, settings)
-    history = History()
+    curve, identity = LossCurve(), _identity(model, settings)
     best = {key: value.clone() for key, value in model.state_dict().items()}
     if checkpoint is not None and checkpoint.exists():
-        history, best = _resume(checkpoint, model, optimiser, settings)
+        curve, best = _resume(checkpoint, model, optimiser, identity)
     elif model.rigid is not None and model.network is not None and not model.frozen:
         _settle(model, data, settings)
-    for epoch in range(len(history.train), settings.epochs):
-        if history.stopped:
+    for epoch in range(len(curve.train), settings.epochs):
+        if curve.stopped:
             break
-        history.train.append(_epoch(model, data, optimiser, settings, epoch))
+        curve.train.append(_epoch(model, data, optimiser, settings, epoch))
         loss = nmse(model, split.validation)
-        history.validation.append(loss)
+        curve.validation.append(loss)
         if not np.isfinite(loss):
             raise RetorqueError(f"training diverged in epoch {epoch}; lower the learning rate ({settings.rate})")
-        if history.best < 0 or loss < history.validation[history.best]:
-            history.best = epoch
+        if curve.best < 0 or loss < curve.validation[curve.best]:
+            curve.best = epoch
             best = {key: value.clone() for key, value in model.state_dict().items()}
-        history.stopped = epoch - history.best >= settings.patience
+        curve.stopped = epoch - curve.best >= settings.patience
         if checkpoint is not None:
-            _save(checkpoint, model, best, optimiser, history, settings)
+            save_checkpoint(checkpoint, model, optimiser, {"curve": asdict(curve), "identity": identity}, best)
         if progress:
             progress(epoch + 1, loss)
-        log.info("epoch %d: train %.3g, validation %.3g", epoch, history.train[-1], loss)
+        log.info("epoch %d: train %.3g, validation %.3g", epoch, curve.train[-1], loss)
     model.load_state_dict(best)
-    history.stopped = True
-    return history
+    curve.stopped = True
+    return curve
 
 
 def _inputs(motion: Motion) -> Array:
     return np.concatenate([motion.q, motion.qd, motion.qdd], axis=-1)
 
 
-def _optimiser(model: InverseDynamics, settings: TrainSettings) -> torch.optim.Optimizer:
+def _optimiser(model: InverseDynamics, settings: HybridTraining) -> torch.optim.Optimizer:
     """Adam; only the network's weights decay, since a link's parameters have no reason to be small."""
     network = [] if model.network is None else list(model.network.parameters())
     groups: list[dict[str, Any]] = []
@@ -219,7 +217,7 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
     return inputs, torch.cat(parts)
 
 
-def _settle(model: InverseDynamics, data: tuple[Tensor, Tensor], settings: TrainSettings) -> None:
+def _settle(model: InverseDynamics, data: tuple[Tensor, Tensor], settings: HybridTraining) -> None:
     """Bring the rigid part near its own best fit: what it does not say by then, the network would learn instead."""
     assert model.rigid is not None
     inputs, torque = (x.reshape(-1, x.shape[-1]) for x in data)
@@ -255,7 +253,7 @@ def _epoch(
     model: InverseDynamics,
     data: tuple[Tensor, Tensor],
     optimiser: torch.optim.Optimizer,
-    settings: TrainSettings,
+    settings: HybridTraining,
     epoch: int,
 ) -> float:
     """One pass in an order that the seed and the epoch alone decide, so that a resumed run repeats it."""
@@ -281,45 +279,15 @@ def _epoch(
     return total / len(inputs)
 
 
-def _save(
-    path: Path,
-    model: InverseDynamics,
-    best: dict[str, Tensor],
-    optimiser: torch.optim.Optimizer,
-    history: History,
-    settings: TrainSettings,
-) -> None:
-    tensors = {f"now.{key}": value.contiguous() for key, value in model.state_dict().items()}
-    tensors |= {f"best.{key}": value.contiguous() for key, value in best.items()}
-    for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {f"adam.{index}.{key}": torch.as_tensor(value).contiguous() for key, value in state.items()}
-    header = {"history": json.dumps(asdict(history)), "belongs": _belongs(model, settings)}
-    write_whole(path, save(tensors, metadata=header))
-
-
 def _resume(
-    path: Path, model: InverseDynamics, optimiser: torch.optim.Optimizer, settings: TrainSettings
-) -> tuple[History, dict[str, Tensor]]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
-    except SafetensorError as error:
-        raise RetorqueError(f"'{path}' is not a checkpoint ({error}); remove it to train anew") from error
-    if header.get("belongs") != _belongs(model, settings):
-        raise RetorqueError(f"'{path}' belongs to other settings; remove it or choose another folder")
-    now = {key.removeprefix("now."): value for key, value in tensors.items() if key.startswith("now.")}
-    best = {key.removeprefix("best."): value for key, value in tensors.items() if key.startswith("best.")}
-    model.load_state_dict(now)
-    state: dict[int, dict[str, Any]] = {}
-    for key, value in tensors.items():
-        if key.startswith("adam."):
-            _, index, name = key.split(".", 2)
-            state.setdefault(int(index), {})[name] = value
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-    return History(**json.loads(header["history"])), best
+    path: Path, model: InverseDynamics, optimiser: torch.optim.Optimizer, identity: dict[str, Any]
+) -> tuple[LossCurve, dict[str, Tensor]]:
+    header, best = load_checkpoint(path, model, optimiser)
+    check_same_run(path, header["identity"], identity)
+    return LossCurve(**header["curve"]), best
 
 
-def _belongs(model: InverseDynamics, settings: TrainSettings) -> str:
-    about = {"robot": model.robot.name, "shape": model.shape.as_dict(), "frozen": model.frozen}
-    return json.dumps({**about, "training": asdict(settings)}, sort_keys=True)
+def _identity(model: InverseDynamics, settings: HybridTraining) -> dict[str, Any]:
+    """What must not change between the parts of a run."""
+    training = {name: value for name, value in asdict(settings).items() if name != "threads"}
+    return {"robot": model.robot.name, "shape": model.shape.as_dict(), "frozen": model.frozen, **training}

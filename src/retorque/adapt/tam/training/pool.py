@@ -11,7 +11,7 @@ from torch import Tensor
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.physical import PhysicalRange
 from retorque.adapt.tam.preset import Preset
-from retorque.adapt.tam.training.shards import load_shard, with_armature
+from retorque.adapt.tam.training.recipe import load_shard, with_armature
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 

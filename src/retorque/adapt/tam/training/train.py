@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from retorque.adapt.tam.preset import Preset, preset
-from retorque.adapt.tam.training.feeder import Feeder
+from retorque.adapt.tam.tam_weights import load_weights, save_weights
 from retorque.adapt.tam.training.network import Tam
 from retorque.adapt.tam.training.objective import objective
 from retorque.adapt.tam.training.pool import Pool
+from retorque.adapt.tam.training.recipe import TamRecipe
 from retorque.adapt.tam.training.rollouts import RolloutSettings
-from retorque.adapt.tam.training.shards import Recipe
-from retorque.adapt.tam.training.train_settings import TrainSettings, check_same_run
-from retorque.adapt.tam.weights import load_weights, save_weights
+from retorque.adapt.tam.training.train_settings import TamTraining
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.feeder import Feeder, ShardSchedule
 from retorque.learn.ranks import Ranks, joined
+from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
+from retorque.work.jobs import progress as progress_bar
+from retorque.work.tensors import checksum
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +37,9 @@ class _Run:
 
     step: int = 0
     elapsed: float = 0.0
-    curve: list[dict[str, Any]] = field(default_factory=list)
 
 
-def train(settings: TrainSettings) -> Path:
+def train(settings: TamTraining) -> Path:
     """Train until the time or the steps are over; the path of the weights.
 
     A run in `settings.out` that was stopped is carried on from its last checkpoint. Under torchrun all processes train
@@ -58,62 +55,63 @@ def train(settings: TrainSettings) -> Path:
         return _train(settings, size, robots, ranks)
 
 
-def _train(settings: TrainSettings, size: Preset, robots: list[Robot], ranks: Ranks) -> Path:
-    names = [robot.name for robot in robots]
+def _train(settings: TamTraining, size: Preset, robots: list[Robot], ranks: Ranks) -> Path:
     torch.manual_seed(settings.seed)
     network = Tam(size)
     began_from = _begin(network, settings.finetune) if settings.finetune is not None else ""
     optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=1e-3)
-    settings.out.mkdir(parents=True, exist_ok=True)
-    checkpoint, identity = settings.out / "checkpoint.safetensors", settings.identity(ranks.size)
-    run = _resumed(checkpoint, network, optimiser, identity, ranks)
-    folder = settings.shards or settings.out / "shards"
-    folder.mkdir(parents=True, exist_ok=True)
-    one = settings.finetune is not None and len(names) == 1  # what serves one robot need not know others
-    rollouts = RolloutSettings(
-        rollouts=settings.rollouts, unmodelled=settings.unmodelled, other_armature=0.0 if one else 0.5
-    )
-    recipe = Recipe(robots=tuple(names), preset=size, rollouts=rollouts, seed=settings.seed)
+    folder = RunFolder(settings.out, settings.identity(ranks.size))
+    run = _resumed(folder, network, optimiser, ranks)
+    one = settings.finetune is not None and len(robots) == 1  # what serves one robot need not know others
     pool = Pool(size, max(robot.n for robot in robots), settings.capacity)
-
-    def keep() -> None:
-        head = {"identity": identity, "step": run.step, "elapsed": run.elapsed, "curve": run.curve}
-        save_checkpoint(checkpoint, network, optimiser, head)
-
-    with Feeder(folder, recipe, settings, run.step, ranks.first) as feeder, _bar(ranks.first) as bar:
-        task = bar.add_task("train", total=1.0, note="")
+    with _feeder(settings, size, one, run, ranks) as feeder, progress_bar(ranks.first) as bar:
+        task = bar.add_task("train", total=1.0)
         begun, last = time.monotonic() - run.elapsed, time.monotonic()
         while (progress := ranks.tell([_progress(settings, run)])[0]) < 1.0:
-            fresh = feeder.feed(pool, run.step)
+            fresh = feeder.feed(pool.add, run.step)
             measured = _step(settings, network, optimiser, pool, run.step, progress, ranks)
             run.step += 1
             run.elapsed = time.monotonic() - begun
             if not ranks.first:
                 continue
             if fresh or run.step % 20 == 0:
-                point = {"step": run.step, "minutes": round(run.elapsed / 60.0, 3), "shards": feeder.taken, **measured}
-                run.curve.append(point)
-                write_whole(settings.out / "metrics.jsonl", "".join(json.dumps(point) + "\n" for point in run.curve))
+                folder.note(step=run.step, minutes=round(run.elapsed / 60.0, 3), shards=feeder.taken, **measured)
             note = f"step {run.step}  loss {measured['loss']:.3f}  {run.step / max(run.elapsed, 1e-9):.2f} steps/s"
-            bar.update(task, completed=progress, note=note)
+            bar.update(task, completed=progress, description=note)
             if time.monotonic() - last > 60.0 * settings.checkpoint_minutes:
-                keep()
+                save_checkpoint(folder.checkpoint, network, optimiser, asdict(run))
                 last = time.monotonic()
-        if ranks.first:
-            keep()
-    path = settings.out / "weights.safetensors"
     if ranks.first:
+        save_checkpoint(folder.checkpoint, network, optimiser, asdict(run))
         made = {"seed": settings.seed, "began_from": began_from}
         made.update(steps=run.step, minutes=round(run.elapsed / 60.0, 1))
-        tensors = {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
-        save_weights(path, tensors, size, names, names[0] if one else "", made)
+        tensors = {name: value.detach().numpy() for name, value in network.state_dict().items()}
+        save_weights(folder.weights, tensors, size, robots, robots[0].name if one else "", made)
     ranks.wait()  # the path is good in all processes
-    return path
+    return folder.weights
+
+
+def _feeder(settings: TamTraining, size: Preset, one: bool, run: _Run, ranks: Ranks) -> Feeder:
+    """What brings the rollouts; a network for one robot sees no other armatures."""
+    folder = settings.shards or settings.out / "shards"
+    folder.mkdir(parents=True, exist_ok=True)
+    rollouts = RolloutSettings(
+        rollouts=settings.rollouts, unmodelled=settings.unmodelled, other_armature=0.0 if one else 0.5
+    )
+    recipe = TamRecipe(robots=settings.robots, preset=size, rollouts=rollouts, seed=settings.seed)
+    schedule = ShardSchedule(
+        first=settings.first_shards or len(settings.robots),
+        steps_per_shard=settings.steps_per_shard,
+        capacity=settings.capacity,
+        workers=settings.workers,
+        cluster=settings.cluster,
+    )
+    return Feeder(folder, recipe, schedule, run.step, ranks.first)
 
 
 def _begin(network: Tam, path: Path) -> str:
     """Put the weights to start from into the network; their checksum."""
-    tensors, found, start = load_weights(path)
+    tensors, found, _ = load_weights(path)
     size = network.preset
     if found != size:
         raise RetorqueError(
@@ -121,27 +119,26 @@ def _begin(network: Tam, path: Path) -> str:
             f"'{size.variant}'; choose the same"
         )
     network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
-    return start["checksum"]
+    return checksum(tensors)
 
 
-def _resumed(
-    checkpoint: Path, network: Tam, optimiser: torch.optim.AdamW, identity: dict[str, Any], ranks: Ranks
-) -> _Run:
+def _resumed(folder: RunFolder, network: Tam, optimiser: torch.optim.AdamW, ranks: Ranks) -> _Run:
     """The run as its checkpoint left it, or a new one; the same in all processes."""
     run = _Run()
-    if checkpoint.exists():
-        head = load_checkpoint(checkpoint, network, optimiser)
-        check_same_run(checkpoint.parent, head["identity"], identity)
-        run = _Run(head["step"], head["elapsed"], head["curve"])
+    if folder.checkpoint.exists():
+        header, _ = load_checkpoint(folder.checkpoint, network, optimiser)
+        run = _Run(**header)
         log.info("resumed at step %d", run.step)
     if ranks.tell([run.step])[0] != run.step:
-        raise RetorqueError(f"not all processes see the same '{checkpoint}'; put --out into a folder that they share")
+        raise RetorqueError(f"not all processes see the same '{folder.path}'; put --out into a folder that they share")
+    if ranks.first:
+        folder.forget_after(run.step)
     ranks.share(network)
     return run
 
 
 def _step(
-    settings: TrainSettings,
+    settings: TamTraining,
     network: Tam,
     optimiser: torch.optim.AdamW,
     pool: Pool,
@@ -164,13 +161,13 @@ def _step(
     return measured | {"norm": round(float(norm), 3), "rate": rate}
 
 
-def learning_rate(settings: TrainSettings, step: int, progress: float) -> float:
+def learning_rate(settings: TamTraining, step: int, progress: float) -> float:
     """Rises during the warm-up, then falls along a cosine to a fiftieth."""
     rate = settings.learning_rate * min(1.0, (step + 1) / settings.warmup)
     return rate * (0.02 + 0.98 * 0.5 * (1.0 + math.cos(math.pi * progress)))
 
 
-def batch_loss(settings: TrainSettings, network: Tam, pool: Pool, step: int, ranks: Ranks) -> dict[str, torch.Tensor]:
+def batch_loss(settings: TamTraining, network: Tam, pool: Pool, step: int, ranks: Ranks) -> dict[str, torch.Tensor]:
     """The loss of this process's batch of a step, and figures to follow it by.
 
     Batches differ between processes, but all are cut, or followed for some ticks, when the first one's is: otherwise
@@ -199,18 +196,7 @@ def _first_half(batch: dict[str, torch.Tensor], columns: int, rows: int, slow: i
     return cut
 
 
-def _progress(settings: TrainSettings, run: _Run) -> float:
+def _progress(settings: TamTraining, run: _Run) -> float:
     if settings.steps:
         return run.step / settings.steps
     return run.elapsed / (3600.0 * settings.hours)
-
-
-def _bar(shown: bool) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=Console(stderr=True), disable=not shown)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from retorque.adapt.tam.training.cluster import require_ray
+from retorque.work.cluster import require_ray
 from retorque.work.errors import RetorqueError
 
 FIVE = ("panda", "piper", "rby1", "iiwa14", "rizon4")
@@ -35,21 +35,12 @@ KEPT = (
 """What must not change between the parts of a run, besides the robots and the number of processes."""
 
 
-def check_same_run(folder: Path, found: dict[str, Any], identity: dict[str, Any]) -> None:
-    """Refuse to go on with a run that was begun with other settings."""
-    other = sorted(name for name in {*found, *identity} if found.get(name) != identity.get(name))
-    if other:
-        raise RetorqueError(
-            f"'{folder}' holds a run with other settings ({', '.join(other)}); choose another --out or delete it"
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
+class TamTraining:
     """Settings of `retorque train tam`; the first dozen are for every day, the others for experiments."""
 
     robots: tuple[str, ...] = FIVE
-    """Robots whose rollouts are trained on."""
+    """Robots whose rollouts are trained on: names on board, or paths of card, MJCF or URDF files."""
     hours: float = 2.0
     """How long to train [h]; the learning rate falls over this time."""
     steps: int = 0
@@ -114,8 +105,7 @@ class TrainSettings:
                 raise RetorqueError(f"--{name.replace('_', '-')} must be at least 1")
         if self.workers < 0 or self.latent < 0 or self.rollout < 0:
             raise RetorqueError("--workers, --latent and --rollout must be at least 0")
-        if self.cluster:
-            require_ray()
+        require_ray(self.cluster)
 
     def identity(self, processes: int) -> dict[str, Any]:
         """What must not change between the parts of a run; one process alone goes without saying."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import deque
@@ -11,33 +10,35 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 from torch import Tensor
 
 from retorque.adapt.tam.training.loss import huber
-from retorque.adapt.tam.training.train_settings import FIVE, check_same_run
+from retorque.adapt.tam.training.train_settings import FIVE
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.residual_weights import load_weights, save_weights
 from retorque.adapt.tam_recursive.training.residual_module import Network
 from retorque.adapt.tam_recursive.training.worlds import WorldSettings, collect
+from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
 from retorque.work.jobs import progress, report, run_jobs
+from retorque.work.tensors import load_tensors, save_tensors
 
 log = logging.getLogger(__name__)
 
 HUBER = 0.05
 """Threshold of the Huber loss [units]."""
+WORLD = "a world of tam-recursive"
+"""What a file of samples is."""
+WORLD_FORMAT = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
+class ResidualTraining:
     """Settings of `retorque train tam-recursive`."""
 
     robots: tuple[str, ...] = FIVE
-    """Robots that are driven."""
+    """Robots that are driven: names on board, or paths of card, MJCF or URDF files."""
     rounds: int = 5
     """How often worlds are driven with the weights so far; the first time the module says nothing."""
     worlds: int = 30
@@ -56,26 +57,29 @@ class TrainSettings:
     """Largest learning rate."""
     workers: int = 1
     """Processes that drive worlds."""
+    cluster: str = ""
+    """Ray cluster that drives them instead: auto (runs already), local (new) or HOST:PORT; it must see `--out`."""
     seed: int = 1000
     """Of everything random."""
     out: Path = Path("tam-recursive")
     """Folder of worlds and weights; what is found there is used, so a run that was stopped goes on."""
 
 
-def train(settings: TrainSettings) -> Path:
+def train(settings: ResidualTraining) -> Path:
     """Drive and learn, round after round; the path of the weights."""
     for name in ("rounds", "worlds", "trials", "steps", "last", "batch", "workers"):
         if getattr(settings, name) < 1:
             raise RetorqueError(f"--{name} must be at least 1")
     if not settings.robots or settings.duration < 2.0:
         raise RetorqueError("training needs at least one robot and motions of 2 s")
-    _claim(settings)
-    joints = max(Robot.load(name).n for name in settings.robots)
+    own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "cluster", "out")}
+    robots = [Robot.load(name) for name in settings.robots]
+    folder = RunFolder(settings.out, own)
     torch.manual_seed(settings.seed)
     network = Network()
     begun = time.monotonic()
     path = settings.out / "round-0.safetensors"
-    save_weights(path, _tensors(network), {"seed": settings.seed, "round": 0})
+    save_weights(path, _tensors(network), robots, {"seed": settings.seed, "round": 0})
     files: list[Path] = []
     for turn in range(settings.rounds):
         files += _drive(settings, turn, path)
@@ -83,41 +87,23 @@ def train(settings: TrainSettings) -> Path:
         if path.exists():
             network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
             continue
-        loss = _learn(settings, network, _together(files, joints), turn)
-        minutes = round((time.monotonic() - begun) / 60.0, 1)
+        loss = _learn(settings, network, _together(files, max(robot.n for robot in robots)), turn)
         made = {
             "seed": settings.seed,
             "round": turn + 1,
             "worlds": len(files),
-            "robots": list(settings.robots),
             "loss": loss,
-            "minutes": minutes,
+            "minutes": round((time.monotonic() - begun) / 60.0, 1),
         }
-        save_weights(path, _tensors(network), made)
-        log.info("round %d: loss %.4f, %.1f minutes", turn + 1, loss, minutes)
+        folder.note(**made)
+        save_weights(path, _tensors(network), robots, made)
+        log.info("round %d: loss %.4f", turn + 1, loss)
     tensors, header = load_weights(path)
-    final = settings.out / "weights.safetensors"
-    save_weights(final, tensors, header["made"])
-    return final
+    save_weights(folder.weights, tensors, robots, header["made"])
+    return folder.weights
 
 
-def _claim(settings: TrainSettings) -> None:
-    """Make the folder this run's; a folder of a run with other settings is refused."""
-    settings.out.mkdir(parents=True, exist_ok=True)
-    file = settings.out / "settings.json"
-    own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "out")}
-    own = json.loads(json.dumps(own))
-    if not file.exists():
-        write_whole(file, json.dumps(own, indent=1))
-        return
-    try:
-        found = dict(json.loads(file.read_text()))
-    except (OSError, ValueError, TypeError) as error:
-        raise RetorqueError(f"cannot read '{file}' ({error}); choose another --out") from error
-    check_same_run(settings.out, found, own)
-
-
-def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:
+def _drive(settings: ResidualTraining, turn: int, weights: Path) -> list[Path]:
     """Worlds of a round, made by processes of their own."""
     worlds = WorldSettings(trials=settings.trials, duration=settings.duration)
     jobs = []
@@ -125,14 +111,15 @@ def _drive(settings: TrainSettings, turn: int, weights: Path) -> list[Path]:
         path = settings.out / f"world-{turn}-{index:03d}.safetensors"
         seed = int(np.random.SeedSequence([settings.seed, turn, index]).generate_state(1)[0])
         jobs.append((path, settings.robots[index % len(settings.robots)], weights, worlds, seed))
-    run_jobs(_world, jobs, len(jobs), f"worlds of round {turn + 1}", settings.workers)
+    run_jobs(_world, jobs, len(jobs), f"worlds of round {turn + 1}", settings.workers, settings.cluster)
     return [job[0] for job in jobs]
 
 
 def _world(path: Path, robot: str, weights: Path, worlds: WorldSettings, seed: int) -> None:
     """Drive one world unless its file is there."""
     if not path.exists():
-        write_whole(path, save(collect(Robot.load(robot), weights, worlds, seed)))
+        samples = collect(Robot.load(robot), weights, worlds, seed)
+        save_tensors(path, samples, WORLD, WORLD_FORMAT, {"robot": robot, "worlds": asdict(worlds), "seed": seed})
     report(1)
 
 
@@ -140,10 +127,7 @@ def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
     """The samples of all worlds, joints padded."""
     parts: dict[str, list[np.ndarray]] = {}
     for path in files:
-        try:
-            arrays = load_file(path)
-        except (OSError, SafetensorError) as error:
-            raise RetorqueError(f"cannot read '{path}' ({error}); delete it and it is made again") from error
+        arrays, _ = load_tensors(path, WORLD, WORLD_FORMAT, finite=True)
         n = arrays["own"].shape[1]
         more = joints - n
         arrays["present"] = np.ones(arrays["own"].shape, dtype=np.float32)
@@ -155,7 +139,7 @@ def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
     return data
 
 
-def _learn(settings: TrainSettings, network: Network, data: dict[str, Tensor], turn: int) -> float:
+def _learn(settings: ResidualTraining, network: Network, data: dict[str, Tensor], turn: int) -> float:
     """Train on all worlds so far; the mean loss over the last tenth."""
     steps = settings.steps * (settings.last if turn + 1 == settings.rounds else 1)
     rng = np.random.default_rng([settings.seed, turn, 1])
@@ -202,4 +186,4 @@ def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:
 
 
 def _tensors(network: Network) -> dict[str, np.ndarray]:
-    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+    return {name: value.detach().numpy() for name, value in network.state_dict().items()}

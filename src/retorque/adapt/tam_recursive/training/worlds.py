@@ -99,8 +99,7 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     arrays = {name: np.concatenate(parts) for name, parts in zip(names, zip(*rows, strict=True), strict=True)}
     sane = np.isfinite(arrays["own"]).all(axis=-1) & (np.abs(arrays["own"]).max(axis=-1) < 30.0)
     sane &= np.isfinite(arrays["features"]).all(axis=(1, 2))
-    # The file format writes memory as it lies, so rows must lie in order.
-    return {name: np.ascontiguousarray(array[sane], dtype=np.float32) for name, array in arrays.items()}
+    return {name: array[sane].astype(np.float32) for name, array in arrays.items()}
 
 
 def _effects(settings: WorldSettings, rng: np.random.Generator) -> list[Effect]:

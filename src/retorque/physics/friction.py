@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,33 @@ class Friction:
     """Separate coefficients for each direction of motion."""
     offset: bool = True
     """A constant torque: sensor bias or a spring [N·m]."""
+
+    @classmethod
+    def of_terms(cls, terms: Sequence[str], limit: float = 0.02) -> Friction:
+        """The model with these `names`; names that no model has are refused."""
+        sides = [term.rsplit(" ", 1)[-1] in ("forward", "backward") for term in terms if term != "offset"]
+        stems = [term.rsplit(" ", 1)[0] if any(sides) and term != "offset" else term for term in terms]
+        numbers: dict[str, list[float]] = {"presliding": [], "stribeck": [], "saturating": []}
+        for stem in dict.fromkeys(stems):
+            kind, _, value = stem.partition(" ")
+            if kind in numbers:
+                try:
+                    numbers[kind].append(float(value))
+                except ValueError:
+                    raise RetorqueError(f"the friction term '{stem}' needs one number, such as '{kind} 0.1'") from None
+        found = cls(
+            coulomb="coulomb" in stems,
+            limit=limit,
+            presliding=tuple(numbers["presliding"]),
+            viscous="viscous" in stems,
+            stribeck=tuple(numbers["stribeck"]),
+            saturating=tuple(numbers["saturating"]),
+            asymmetric=any(sides),
+            offset="offset" in terms,
+        )
+        if found.names != tuple(terms):
+            raise RetorqueError(f"friction terms {', '.join(terms)} are not in order; write: {', '.join(found.names)}")
+        return found
 
     def __post_init__(self) -> None:
         if not self.limit > 0.0:

@@ -6,6 +6,8 @@ of a tree is linear in them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from retorque.robots.robot import Robot
@@ -95,3 +97,21 @@ def robot_inertia(robot: Robot) -> Array:
         np.array([link.centre for link in links]),
         np.array([link.inertia_matrix for link in links]),
     )
+
+
+def with_inertias(robot: Robot, inertial: Array, armature: Array) -> Robot:
+    """The robot with other ten parameters (links, 10) and rotor inertias (n,)."""
+    mass, centre, inertia = from_vector(inertial)
+    rotors = iter(armature.tolist())
+    links, index = [], 0
+    for link in robot.links:
+        if link.joint is None:
+            links.append(link)
+            continue
+        joint = link.joint if link.joint.kind == "free" else replace(link.joint, armature=next(rotors))
+        x, y, z = centre[index].tolist()
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia[index].tolist()
+        about = (xx, yy, zz, xy, xz, yz) if mass[index] != 0.0 else link.inertia
+        links.append(replace(link, joint=joint, mass=float(mass[index]), centre=(x, y, z), inertia=about))
+        index += 1
+    return robot.with_links(tuple(links))

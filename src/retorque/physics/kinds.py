@@ -196,6 +196,11 @@ class Inertial(Kind):
         return np.broadcast_to(np.eye(10), (*p.inertial.shape, 10))
 
 
+def _with_mass(base: Parameters) -> Array:
+    """(links,) which links have a mass."""
+    return np.all(base.inertial[..., 0] > 0.0, axis=tuple(range(base.inertial.ndim - 2)))
+
+
 class MassScale(Inertial):
     """A link's mass as a multiple of the card's; its inertia grows along and its centre stays."""
 
@@ -235,7 +240,7 @@ class Mass(MassScale):
     """The logarithm of a link's mass."""
 
     def has(self, base: Parameters) -> Array:
-        return np.all(base.inertial[..., 0] > 0.0, axis=tuple(range(base.inertial.ndim - 2)))
+        return _with_mass(base)
 
     def units(self, base: Parameters) -> tuple[str, ...]:
         return (CHART_UNITS[0],)
@@ -264,7 +269,8 @@ class Mass(MassScale):
 class Centre(Inertial):
     """A link's centre of mass; mass and inertia about it stay."""
 
-    has = Mass.has
+    def has(self, base: Parameters) -> Array:
+        return _with_mass(base)
 
     def parts(self, base: Parameters) -> tuple[str, ...]:
         return CHART_NAMES[1:4]
@@ -294,7 +300,8 @@ class Centre(Inertial):
 class Spread(Inertial):
     """How a link's mass is spread about its centre (log-Cholesky): unbounded, and always possible."""
 
-    has = Mass.has
+    def has(self, base: Parameters) -> Array:
+        return _with_mass(base)
 
     def parts(self, base: Parameters) -> tuple[str, ...]:
         return CHART_NAMES[4:]

@@ -7,13 +7,15 @@ negative). `Selection` turns chosen parts of it into a vector and back.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from retorque.physics.friction import NO_FRICTION, Friction
-from retorque.physics.inertia import from_vector, moved, robot_inertia, to_vector
+from retorque.physics.inertia import from_vector, moved, robot_inertia, to_vector, with_inertias
+from retorque.robots.losses import SIGMOID, Drive, JointFriction
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
@@ -73,6 +75,48 @@ class Parameters:
         values["torque_scale"] = np.ones(shape["torque_scale"])
         values["friction_slope"] = np.full(shape["friction_slope"], SLOPE_OF_WIDTH / USUAL_WIDTH)
         return cls(friction=friction, **values)
+
+    @classmethod
+    def of_robot(cls, robot: Robot, trials: int | tuple[int, ...] = ()) -> Parameters:
+        """The robot with all that its card says: also the friction and the drive that were identified."""
+        lead = (trials,) if isinstance(trials, int) else trials
+        own, found = robot.friction, {}
+        friction = NO_FRICTION if own is None or own.family == "sigmoid" else Friction.of_terms(own.terms, own.limit)
+        if own is not None and own.family == "terms":
+            found["friction_coefficients"] = own.coefficients
+        elif own is not None:
+            pairs = own.coefficients.reshape(robot.n, 4, 2)
+            found = {name: pairs[:, k] for k, name in enumerate(SIGMOID_PAIRS)}
+        if robot.drive is not None:
+            drive = robot.drive
+            found |= {"torque_scale": drive.gain, "torque_bias": drive.bias, "dead_zone": drive.dead_zone}
+        ideal = cls.ideal(robot, lead, friction)
+        return ideal.with_arrays({k: np.broadcast_to(x, (*lead, *x.shape)).copy() for k, x in found.items()})
+
+    def with_arrays(self, arrays: Mapping[str, Array]) -> Parameters:
+        """The same with other arrays, by name."""
+        return Parameters(friction=self.friction, **{name: arrays.get(name, getattr(self, name)) for name in ARRAYS})
+
+    def on_card(self, robot: Robot) -> Robot:
+        """A robot whose card says all of this, the payload as part of its link; `of_robot` reads it back."""
+        if self.trials:
+            raise RetorqueError("a card holds one robot; choose a trial of the parameters")
+        if np.any(self.stiffness):
+            raise RetorqueError("a card has no place for springs at the joints; set their stiffness to zero")
+        sigmoid = np.concatenate([getattr(self, name) for name in SIGMOID_PAIRS], axis=-1)
+        friction = None
+        if self.friction.count:
+            if np.any(self.viscous) or np.any(self.friction_amplitude):
+                raise RetorqueError("a card holds one family of friction; these parameters have both")
+            friction = JointFriction(
+                terms=self.friction.names, coefficients=self.friction_coefficients, limit=self.friction.limit
+            )
+        elif np.any(self.viscous) or np.any(self.friction_amplitude):
+            friction = JointFriction(family="sigmoid", terms=SIGMOID, coefficients=sigmoid)
+        drive = Drive(gain=self.torque_scale, bias=self.torque_bias, dead_zone=self.dead_zone)
+        exact = np.all(drive.gain == 1.0) and not np.any(drive.bias) and not np.any(drive.dead_zone)
+        altered = with_inertias(robot, self.total_inertial(robot), self.armature)
+        return replace(altered, friction=friction, drive=None if exact else drive, uncertainty=None)
 
     @classmethod
     def sample(cls, robot: Robot, profile: Profile, trials: int, seed: int | np.random.Generator) -> Parameters:
@@ -177,7 +221,8 @@ class Parameters:
         """Write as JSON, with the robot's name and joint order."""
         content = {"format": FORMAT, "robot": robot.name, "joints": list(robot.joint_names)}
         values = {name: np.asarray(getattr(self, name)).tolist() for name in ARRAYS}
-        write_whole(path, json.dumps({**content, "friction": asdict(self.friction), "parameters": values}) + "\n")
+        terms = {"terms": self.friction.names, "limit": self.friction.limit}
+        write_whole(path, json.dumps({**content, "friction": terms, "parameters": values}) + "\n")
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot) -> Parameters:
@@ -185,8 +230,8 @@ class Parameters:
         try:
             content = json.loads(Path(path).read_text())
             values = {name: np.array(content["parameters"][name], dtype=float) for name in ARRAYS}
-            terms = {k: tuple(v) if isinstance(v, list) else v for k, v in content["friction"].items()}
-            friction, joints = Friction(**terms), content["joints"]
+            friction = Friction.of_terms(content["friction"]["terms"], float(content["friction"]["limit"]))
+            joints = content["joints"]
         except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RetorqueError(f"cannot read parameters from '{path}': {error!r}; save them again") from error
         if joints != list(robot.joint_names):
@@ -211,6 +256,10 @@ PAIRS = (
     "friction_shift",
 )
 """The fields with a value for each direction."""
+
+
+SIGMOID_PAIRS = ("viscous", "friction_amplitude", "friction_slope", "friction_shift")
+"""The fields that the friction family "sigmoid" of a card holds, in its order."""
 
 
 def shapes(robot: Robot, friction: Friction = NO_FRICTION) -> dict[str, tuple[int, ...]]:

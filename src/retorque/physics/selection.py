@@ -7,7 +7,7 @@ holds kind after kind in the order named, each owner after owner.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -95,7 +95,7 @@ class Selection:
         return np.concatenate([part.reshape(*lead, -1) for part in found], axis=-1)
 
     def apply(self, vector: Array) -> Parameters:
-        """The parameters of a vector (..., size); what is not chosen is the base's. Plain kinds keep the number type."""
+        """The parameters of a vector (..., size), the base's where not chosen; plain kinds keep the number type."""
         lead = vector.shape[:-1]
         values = {}
         for name in ARRAYS:
@@ -103,7 +103,7 @@ class Selection:
             values[name] = np.broadcast_to(own, (*lead, *own.shape[len(self.base.trials) :]))
         for block, part in zip(self.blocks, self.split(vector), strict=True):
             block.kind.write(self.robot, values, block.owners, part)
-        return replace(self.base, **values)
+        return self.base.with_arrays(values)
 
     @cached_property
     def lower(self) -> Array:

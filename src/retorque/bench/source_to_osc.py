@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.direct import Direct
 from retorque.bench.adapters import check_adapters, halves, supervised
 from retorque.bench.report import Report, Row
-from retorque.loop.loop import Segment, Trace
+from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
+from retorque.loop.trace import Trace
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.tasks.source_to_osc_task import CONDITIONS, SourceToOscSettings, SourceToOscTask
@@ -108,7 +108,7 @@ def errors_of_part(
     body = RigidBody(task.robot)
 
     def path(trace: Trace) -> Array:
-        return body.frame_pose(task.robot.end_effector, trace.position[trace.time > world.source_duration + 1e-9])[0]
+        return body.frame_pose(task.robot.end_effector, trace.position)[0]
 
     ideal = path(ideal_motion(task, report_work))
     found = {}
@@ -119,9 +119,8 @@ def errors_of_part(
 
 
 def ideal_motion(task: SourceToOscTask, progress: Callable[[int], None] | None = None) -> Trace:
-    """How the ideal robot moves in the task."""
-    adapter = Direct(task.robot, task.settings.trials)
-    return run_loop(task.ideal(threads=1), _segments(task, "carried"), adapter, progress=progress)
+    """How the ideal robot moves in operational space."""
+    return _second_part(task, Loop(task.ideal(threads=1), task.source.reference, task.source.controller()), progress)
 
 
 def adapted_motion(
@@ -131,18 +130,21 @@ def adapted_motion(
     state: str,
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """How the targets move with an adapter that starts afresh or carries on at the switch."""
+    """How the targets move in operational space with an adapter that starts afresh or carries on at the switch."""
     target = task.target(condition, threads=1)
     seed = task.source.noise_seed
     module = supervised(adapter, task.robot, task.settings.trials, seed, lambda: target.parameters)
-    return run_loop(target, _segments(task, state), module, progress=progress)
+    loop = Loop(target, task.source.reference, task.source.controller(), module)
+    return _second_part(task, loop, progress, forget=state == "reset")
 
 
-def _segments(task: SourceToOscTask, state: str) -> list[Segment]:
-    return [
-        Segment(task.source.reference, task.source.controller()),
-        Segment(task.poses, task.controller(), reset_adapter=state == "reset"),
-    ]
+def _second_part(
+    task: SourceToOscTask, loop: Loop, progress: Callable[[int], None] | None, *, forget: bool = False
+) -> Trace:
+    """Run the joint-space motion, switch, and keep what happens then."""
+    run_loop(loop, task.settings.source_duration, progress=progress)
+    loop.switch(task.poses, task.controller(), forget=forget)
+    return run_loop(loop, task.settings.osc_duration, progress=progress)
 
 
 def _cases(adapters: tuple[str, ...]) -> list[tuple[str, str, str]]:

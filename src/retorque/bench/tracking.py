@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.direct import Direct
 from retorque.bench.adapters import check_adapters, halves, supervised
 from retorque.bench.report import Report, Row
-from retorque.loop.loop import Segment, Trace
+from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
+from retorque.loop.trace import Trace
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import EFFECTS
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
@@ -128,22 +128,17 @@ def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...]
 
 def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
     """How the ideal robot moves in the task."""
-    external = task.external if task.pulses is not None else None
-    segment = Segment(task.reference, task.controller())
-    adapter = Direct(task.robot, task.settings.trials)
-    return run_loop(task.ideal(threads=1), [segment], adapter, external=external, progress=progress)
+    target = task.ideal(threads=1)
+    loop = Loop(target, task.reference, task.controller())
+    return run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
 
 
 def adapted_motion(task: TrackingTask, adapter: str, progress: Callable[[int], None] | None = None) -> Trace:
     """How the targets move with an adapter."""
     target = task.target(threads=1)
-    external = task.external if task.pulses is not None else None
-    segment = Segment(task.reference, task.controller())
     module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
-    events = {}
-    if task.settings.payload_step:
-        events[round(0.5 * task.settings.duration / target.timestep)] = lambda: task.step_payload(target)
-    return run_loop(target, [segment], module, external=external, events=events, progress=progress)
+    loop = Loop(target, task.reference, task.controller(), module)
+    return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
 
 
 def _world(settings: Settings, effect: str) -> TrackingSettings:

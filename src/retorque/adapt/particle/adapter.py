@@ -9,7 +9,9 @@ import numpy as np
 
 from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
 from retorque.loop.health import Health
+from retorque.loop.history import History
 from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import SLOPE_OF_WIDTH, Parameters
 from retorque.physics.retarget import inverse_torque_command
@@ -80,6 +82,18 @@ class Particle(Adapter):
     `effective_sample_size` (trials,), `resamplings` (trials,) and `update_milliseconds` say how it fares.
     """
 
+    settings_type = ParticleSettings
+    remembered = (
+        "history",
+        "_rng",
+        "_unit",
+        "_log_weight",
+        "effective_sample_size",
+        "resamplings",
+        "belief",
+        "health",
+    )
+
     def __init__(
         self,
         robot: Robot,
@@ -99,8 +113,7 @@ class Particle(Adapter):
         self.selection = Selection(robot, VARIED, profile=profile_of(robot))
         self._low = self.selection.lower.astype(np.float32)
         self._span = (self.selection.upper - self.selection.lower).astype(np.float32)
-        self._ring = np.empty((3, s.window, trials, robot.n))  # position, velocity, torque
-        self._clock = np.empty(s.window)
+        self.history = History(s.window, trials, robot.n, timestep)
         self.reset()
 
     def reset(self) -> None:
@@ -108,34 +121,32 @@ class Particle(Adapter):
         self._rng = np.random.default_rng(self.seed)
         self._unit = self._rng.random((self.trials, len(self._low), s.particles), dtype=np.float32)
         self._log_weight = np.zeros((self.trials, s.particles))
-        self._count = 0
+        self.history.reset()
         self._seconds, self._updates = 0.0, 0
         self.health[:] = 0
         self.effective_sample_size = np.full(self.trials, float(s.particles))
         self.resamplings = np.zeros(self.trials, dtype=int)
-        self._estimate()
+        self.adopt(self._believe())
 
     @property
     def update_milliseconds(self) -> float:
         """Mean time of one trial's update [ms]."""
         return 1e3 * self._seconds / max(1, self._updates * self.trials)
 
-    def observe(self, state: State) -> None:
-        row = self._count % self.settings.window
-        self._clock[row] = state.time
-        self._ring[0, row], self._ring[1, row], self._ring[2, row] = state.position, state.velocity, state.torque
-        self._count += 1
+    def _restored(self) -> None:
+        self.adopt(self.belief)
 
-    def learn(self) -> None:
+    def observe(self, state: State) -> None:
+        self.history.add(state)
+
+    def learn(self) -> Belief | None:
         s = self.settings
-        if self._count < s.window:
-            return
+        if self.history.count < s.window:
+            return None
         began = time.perf_counter()
-        order = (self._count + np.arange(s.window)) % s.window
-        position, velocity, torque = self._ring[:, order]
-        steady = np.abs(np.diff(self._clock[order]) - self.timestep) < 0.5 * self.timestep
-        finite = np.isfinite(position + velocity + torque).all(axis=-1)  # (window, trials)
-        usable = steady[:, None] & finite[1:] & finite[:-1]
+        position, velocity, torque = self.history.last(s.window)
+        valid = self.history.valid(s.window)
+        usable = valid[1:] & valid[:-1]
         self.health[:] = np.where(usable.all(axis=0), 0, int(Health.SKIPPED))
         for trial in range(self.trials):
             rows = np.flatnonzero(usable[:, trial])[:: s.every]
@@ -145,9 +156,14 @@ class Particle(Adapter):
             # The torque that is reported with a state is the one that led to it.
             sent, change = torque[rows + 1, trial], velocity[rows + 1, trial] - before
             self._update(trial, Window(position[rows, trial], before, sent, change))
-        self._estimate()
         self._updates += 1
         self._seconds += time.perf_counter() - began
+        return self._believe()
+
+    def adopt(self, belief: Belief) -> None:
+        self.belief = belief
+        mean = self._candidates(belief.arrays["mean"])
+        self.estimate: Parameters = replace(mean, friction_slope=SINGLE * mean.friction_slope)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
@@ -186,12 +202,12 @@ class Particle(Adapter):
         """Physical parameters (K, ...) of particles in shares of their ranges, (D, K)."""
         return self.selection.apply((self._low[:, None] + unit * self._span[:, None]).T)
 
-    def _estimate(self) -> None:
+    def _believe(self) -> Belief:
         """The weighted mean of the particles; a mean of points in a box stays in it."""
         weights = np.exp(self._log_weight)
         weights /= np.sum(weights, axis=1, keepdims=True)
-        mean = self._candidates(np.einsum("tdk,tk->dt", self._unit, weights))
-        self.estimate: Parameters = replace(mean, friction_slope=SINGLE * mean.friction_slope)
+        mean = np.einsum("tdk,tk->dt", self._unit, weights)
+        return Belief.of(type(self).__name__, self.history.time, mean=mean)
 
 
 class SharpParticle(Particle):

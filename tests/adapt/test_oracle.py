@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -66,7 +64,7 @@ def test_without_the_time_step_the_floor_is_small_but_not_nothing(world) -> None
 def test_an_oracle_with_wrong_parameters_does_not_follow(world) -> None:
     task, ideal = world
     target = task.target(threads=1)
-    heavier = replace(target.parameters, payload_mass=target.parameters.payload_mass + 0.5)
+    heavier = target.parameters.with_payload(target.parameters.payload_mass + 0.5)
     assert _rms(_motion(task, target, make("oracle", PANDA, 4, truth=lambda: heavier)), ideal) > 0.3
 
 

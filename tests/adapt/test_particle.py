@@ -5,12 +5,11 @@ import pytest
 
 from retorque.adapt.direct import Direct
 from retorque.adapt.particle.adapter import Particle, ParticleSettings, SharpParticle
-from retorque.adapt.particle.one_step import OneStep, Window, as_parameters
+from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.health import Health
 from retorque.loop.learner import InlineLearner
 from retorque.loop.loop import Loop, run
-from retorque.physics.default_profile import profile_of
-from retorque.physics.parameters import bounds
+from retorque.physics.parameters import Parameters
 from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -24,7 +23,7 @@ def test_predictions_are_the_simulators_steps(name):
     robot = Robot.load(name)
     particle = Particle(robot, 1, settings=ParticleSettings(particles=64))
     candidates = particle._candidates(particle._unit[0])
-    target = Target(robot, as_parameters(robot, candidates), threads=1)
+    target = Target(robot, Parameters.unflatten(robot, candidates.flatten().astype(float)), threads=1)
     rng = np.random.default_rng(3)
     q = robot.home + rng.uniform(-0.3, 0.3, (4, robot.n))
     qd = rng.uniform(-1.0, 1.0, (4, robot.n)) * 10.0 ** rng.uniform(-3.0, 0.0, (4, 1))
@@ -52,11 +51,9 @@ def test_it_brings_the_robot_closer_to_the_model():
     assert np.all(published.resamplings < 10) and np.all(sharp.resamplings > 50)
     assert np.all((sharp.effective_sample_size >= 1.0) & (sharp.effective_sample_size <= 512.0))
     assert sharp.update_milliseconds > 0.0
-    low, high = bounds(task.robot, profile_of(task.robot))
-    for name in ("viscous", "friction_amplitude", "friction_slope", "torque_bias", "armature", "payload_mass"):
-        estimate = getattr(sharp.estimate, name)
-        assert np.all(estimate >= getattr(low, name) * (1.0 - 1e-5) - 1e-5), name
-        assert np.all(estimate <= getattr(high, name) * (1.0 + 1e-5) + 1e-5), name
+    chosen = sharp.selection
+    estimate = chosen.to_vector(sharp.estimate)
+    assert np.all(estimate >= chosen.lower - 1e-5) and np.all(estimate <= chosen.upper + 1e-5)
 
 
 def _feed(particle, ticks, spoil=None):

@@ -122,11 +122,11 @@ def test_model_explains_the_command_of_sampled_targets(panda: Robot) -> None:
     rng = np.random.default_rng(4)
     q = panda.home + rng.uniform(-0.5, 0.5, (20, 7))
     qd, qdd = rng.normal(0.0, 0.7, (20, 7)), rng.normal(0.0, 2.0, (20, 7))
-    effective = apply_inertial(model.body, p.inertial(panda), q, qd, qdd) + p.armature * qdd
+    effective = apply_inertial(model.body, p.total_inertial(panda), q, qd, qdd) + p.armature * qdd
     torque = command_for(effective, qd, p)
     joint = model._joint_unknowns(p)
     features = model.joint_features(qd, qdd, model.sign(torque), torque)
-    told = apply_inertial(model.body, p.inertial(panda), q, qd, qdd) + np.einsum("tjf,tjf->tj", features, joint)
+    told = apply_inertial(model.body, p.total_inertial(panda), q, qd, qdd) + np.einsum("tjf,tjf->tj", features, joint)
     error = np.abs(told - torque)[np.abs(torque) > 0.2]
     assert np.percentile(error, 95) < 0.12  # [N·m]: friction in a small basis
     assert np.median(error) < 0.03
@@ -175,7 +175,7 @@ def test_it_moves_a_hidden_panda_like_the_ideal_one(panda: Robot) -> None:
     assert np.all(with_it < 0.5)
     readout = adapter.readout(0)
     masses = [u for u in readout.unknowns if u.name == "link7 mass"]
-    truth = task.parameters.inertial(panda)[0, 6, 0]
+    truth = task.parameters.total_inertial(panda)[0, 6, 0]
     assert abs(masses[0].value - truth) < 4.0 * masses[0].std + 0.05
     assert len(readout.unexcited) > 0 and "armature" in str(readout)
 

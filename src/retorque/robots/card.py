@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retorque.robots import validate
+from retorque.robots.card_losses import loss_lines, read_losses
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Frame, Geom, Joint, Kind, Link, Robot, Shape
 from retorque.work.errors import RetorqueError
@@ -60,6 +61,7 @@ def read_card(path: str | Path) -> Robot:
         frames={} if frames is None else {key: _frame(frames.table(key)) for key in frames.data},
         end_effectors=top.texts("end_effectors"),
         profile=None if profile is None else _profile(profile, joints),
+        **read_losses(top, links),
     )
     top.nothing_else()
     return validate.check(robot, where)
@@ -265,6 +267,7 @@ def card_text(robot: Robot) -> str:
         lines += _frame_lines(f"frames.{_quoted(name)}", frame)
     for link in robot.links:
         lines += _link_lines(link)
+    lines += loss_lines(robot)
     if robot.profile is not None:
         lines += _profile_lines(robot.profile)
     return "\n".join(lines) + "\n"

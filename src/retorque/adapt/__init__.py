@@ -18,6 +18,10 @@ from retorque.work.errors import RetorqueError, unknown
 ADAPTERS: dict[str, tuple[str, str]] = {
     "direct": ("retorque.adapt.direct:Direct", "no correction"),
     "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
+    "default": (
+        "retorque.adapt.default.adapter:Default",
+        "the one to trust: contact, payload, drive and joint told apart",
+    ),
     "particle": (
         "retorque.adapt.particle.adapter:Particle",
         "the TAM paper's particle filter over physical parameters",

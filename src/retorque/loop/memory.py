@@ -20,6 +20,9 @@ def collect(thing: Any, prefix: str = "") -> dict[str, Array]:
         value, key = getattr(thing, name), f"{prefix}{name}"
         if hasattr(value, "remembered"):
             found.update(collect(value, f"{key}."))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                found.update(collect(item, f"{key}.{index}."))
         elif isinstance(value, Belief):
             found[f"{key}.time"] = np.array(value.time)
             found.update({f"{key}.arrays.{part}": array for part, array in value.arrays.items()})
@@ -39,6 +42,9 @@ def restore(thing: Any, arrays: Mapping[str, Array], prefix: str = "") -> None:
         value, key = getattr(thing, name), f"{prefix}{name}"
         if hasattr(value, "remembered"):
             restore(value, arrays, f"{key}.")
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                restore(item, arrays, f"{key}.{index}.")
         elif isinstance(value, Belief):
             parts = {part: _like(array, arrays, f"{key}.arrays.{part}") for part, array in value.arrays.items()}
             time = float(_like(np.array(value.time), arrays, f"{key}.time"))

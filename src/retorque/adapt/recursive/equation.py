@@ -35,6 +35,12 @@ class Equation:
     """How much noisier than a full, independent window."""
     accepted: Array
     """(trials,) whether it may be learnt from."""
+    position: Array
+    """(trials, n) [rad]"""
+    velocity: Array
+    """(trials, n) [rad/s]"""
+    acceleration: Array
+    """(trials, n) [rad/s²]"""
 
 
 def averaged_equation(history: History, model: LinearModel, samples: int, full: int, stride: int) -> Equation:
@@ -71,7 +77,8 @@ def averaged_equation(history: History, model: LinearModel, samples: int, full: 
     ideal = regressor @ model.ideal_inertial + model.robot.armature * acceleration
     factor = SHARED * full / stride * (full / samples) ** 3
     sane = np.abs(rows).max(axis=(1, 2)) + np.abs(torque).max(axis=1) < SANE
-    return Equation(torque, prior, rows, ideal, factor, history.valid(samples).all(axis=0) & sane)
+    usable = history.valid(samples).all(axis=0) & sane
+    return Equation(torque, prior, rows, ideal, factor, usable, position, middle, acceleration)
 
 
 def slope_weights(count: int, timestep: float) -> tuple[Array, Array]:

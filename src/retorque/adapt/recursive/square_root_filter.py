@@ -64,6 +64,11 @@ class SquareRootFilter:
         if self.forgetting < 1.0:
             self._cap()
 
+    def widen(self, trial: int, deviation: Array) -> None:
+        """Add independent doubt of so many prior standard deviations (size,) to one trial's unknowns."""
+        both = np.concatenate([self.root[trial].T, np.diag(deviation)[deviation > 0.0]])
+        self.root[trial] = np.asarray(np.linalg.qr(both, mode="r")).T
+
     def project(self, trials: Array, rows: Array, change: Array) -> None:
         """Move some trials' means onto a constraint, the likeliest way: z += P cᵀ (c P cᵀ)⁻¹ change.
 

@@ -21,7 +21,7 @@ class Waiting:
     remembered = ("_torques", "_rows", "_factor", "_accepted", "_count")
 
     def __init__(self, length: int, trials: int, n: int, size: int):
-        self._torques = np.zeros((length, 3, trials, n))  # measured, prior, ideal
+        self._torques = np.zeros((length, 6, trials, n))  # measured, prior, ideal, and the motion
         self._rows = np.zeros((length, trials, n, size))
         self._factor = np.zeros(length)
         self._accepted = np.zeros((length, trials), dtype=bool)
@@ -36,11 +36,11 @@ class Waiting:
         slot = self._count % len(self._factor)
         oldest = None
         if self._count >= len(self._factor):
-            torque, prior, ideal = self._torques[slot].copy()
-            oldest = Equation(
-                torque, prior, self._rows[slot].copy(), ideal, float(self._factor[slot]), self._accepted[slot].copy()
-            )
-        self._torques[slot] = equation.torque, equation.prior, equation.ideal
+            torque, prior, ideal, *motion = self._torques[slot].copy()
+            rows, accepted = self._rows[slot].copy(), self._accepted[slot].copy()
+            oldest = Equation(torque, prior, rows, ideal, float(self._factor[slot]), accepted, *motion)
+        e = equation
+        self._torques[slot] = e.torque, e.prior, e.ideal, e.position, e.velocity, e.acceleration
         self._rows[slot], self._factor[slot] = equation.rows, equation.noise_factor
         self._accepted[slot] = equation.accepted
         self._count += 1

@@ -1,0 +1,225 @@
+"""The adapter to trust: what it cannot explain is weighed between contact, payload, drive and joint before it acts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.recursive.equation import Equation
+from retorque.adapt.recursive.linear_model import PER_JOINT
+from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
+from retorque.loop.health import Health
+from retorque.robots.robot import Robot
+from retorque.work.array import Array
+
+SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
+"""Squared Mahalanobis distances of an innovation: above the first something has changed, above the second if the
+network sees a push as well; below the last it is over."""
+CREEPING = 45.0
+"""The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
+AGE, SNAPSHOT = 0.8, 0.2
+"""How old that estimate is, and how often one is kept [s]."""
+SUDDEN = 1
+"""Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
+LASTING = 0.9
+"""[s]"""
+CALM = 0.06
+"""A mismatch that has vanished for so long is over [s]."""
+STRADDLE = 0.04
+"""Equations so soon after a change average over it: they are not weighed [s]."""
+CERTAIN, PATIENCE = 6.0, 0.25
+"""Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
+picked up is there at once."""
+PROBATION = 0.5
+"""An explanation that is disputed again so soon was wrong, and is taken back [s]."""
+STILL, REST = 0.02, 0.3
+"""A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
+BUDGET = 0.3
+"""Own torque beyond the estimate that is cancelled while something is disputed [units]."""
+
+
+class Default(TamRecursive):
+    """`tam-recursive`, but nothing is cancelled or learnt that may be a touch.
+
+    Where the estimate stops explaining the robot, it is held as it was. Likelihoods of a wrench at the hand, a force at
+    the arm, a payload, the drives and each single joint compete, with undecided as an answer. A payload, a drive or a
+    joint that wins is learnt at once; to everything else the robot yields as the ideal one would.
+    """
+
+    remembered: tuple[str, ...] = (
+        *TamRecursive.remembered,
+        "disputed",
+        "_disputed_for",
+        "_calm_for",
+        "_rest",
+        "_since_snapshot",
+        "_old_means",
+        "_old_roots",
+        "_old_sizes",
+        "_explanations",
+        "_own_since",
+        "_refuted",
+        "_undo_mean",
+        "_undo_root",
+    )
+
+    def __init__(
+        self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
+    ):
+        super().__init__(robot, trials, timestep, seed, weights=weights)
+
+    def reset(self) -> None:
+        count, size = round(AGE / SNAPSHOT), self.model.size
+        self.disputed = np.zeros(self.trials, dtype=bool)
+        """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
+        self._disputed_for = np.zeros(self.trials)
+        self._calm_for = np.zeros(self.trials)
+        self._rest = np.zeros(self.trials)
+        self._since_snapshot = 0.0
+        self._old_means = np.zeros((count, self.trials, size))
+        self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
+        overlap = max(1.0, (self._samples - 1) / self._stride)
+        self._own_since = np.full(self.trials, np.inf)
+        self._refuted = np.zeros(self.trials)
+        self._undo_mean = np.zeros((self.trials, size))
+        self._undo_root = np.zeros((self.trials, size, size))
+        self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
+        super().reset()
+
+    def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
+        self._uncertain = np.linalg.norm(spread, axis=1)
+        usable = equation.accepted.copy()
+        distance = self._distance(innovation, spread, equation.noise_factor)
+        old, old_spread = self._old(equation)
+        creeping = self._distance(old, old_spread, equation.noise_factor) > CREEPING
+        sudden = (distance > SUSPECT) | (self._touching & (distance > PUSHED))
+        begins = usable & ~self.disputed & (sudden | creeping)
+        wrong = begins & (self._own_since < PROBATION)
+        if wrong.any():  # the last explanation is taken back
+            self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
+            self._old_means[:, wrong], self._old_roots[:, wrong] = self._undo_mean[wrong], self._undo_root[wrong]
+            self._refuted[wrong] += 1.0
+        lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
+        for back, age in ((begins & ~sudden & ~wrong, 0), (lasts, SUDDEN)):
+            # What was learnt while it began, or may have, is taken back.
+            self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
+        self._forget_noise(begins)
+        if begins.any() or lasts.any():
+            expected, spread = self._filter.predict(equation.rows)
+            innovation = equation.torque - equation.prior - expected
+            distance = self._distance(innovation, spread, equation.noise_factor)
+        if begins.any():
+            self._explanations.restart(begins)
+            self._disputed_for[begins] = 0.0
+            self._calm_for[begins] = 0.0
+            self.disputed |= begins
+        if self.disputed.any():
+            self._weigh_dispute(equation, innovation, spread, distance, usable)
+        self._own_since += self._step
+        self._note_rest()
+        self.contact = self.disputed
+        equation.accepted &= ~self.disputed & (self._rest < REST)
+        self._keep_snapshots()
+        self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
+
+    def _old(self, equation: Equation) -> tuple[Array, Array]:
+        """Innovation and spread of the oldest estimate that is kept."""
+        root, mean = self._old_roots[0], self._old_means[0]
+        expected = np.matmul(equation.rows, mean[..., None])[..., 0]
+        spread = np.matmul(np.swapaxes(root, -1, -2), np.swapaxes(equation.rows, -1, -2))
+        return equation.torque - equation.prior - expected, spread
+
+    def _weigh_dispute(
+        self, equation: Equation, innovation: Array, spread: Array, distance: Array, usable: Array
+    ) -> None:
+        """Let the explanations compete where something is disputed, and act on what is certain."""
+        self._disputed_for += self._step * self.disputed
+        weighed = np.flatnonzero(self.disputed & usable & (self._disputed_for > STRADDLE))
+        if len(weighed):
+            part = spread[weighed]
+            noise = np.matmul(np.swapaxes(part, -1, -2), part)
+            index = np.arange(self.robot.n)
+            noise[:, index, index] += (
+                self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
+            )
+            self._explanations.take(
+                weighed,
+                innovation[weighed],
+                noise,
+                equation.position[weighed],
+                equation.velocity[weighed],
+                equation.acceleration[weighed],
+                equation.torque[weighed],
+            )
+            least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
+            verdict = self._explanations.verdict(least, self._carried())
+            sure = np.zeros(self.trials, dtype=bool)
+            sure[weighed] = True
+            self._open(
+                sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
+            )
+        over = self.disputed & (distance < CLEAR) & ~self._touching & self._explanations.over
+        self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
+        ended = self.disputed & (self._calm_for >= CALM)
+        self._refuted[ended] = 0.0
+        self.disputed &= ~ended
+
+    def _carried(self) -> Array:
+        """Mass beyond the ideal last link's that the estimate carries, and a little (trials,) [kg]."""
+        _, inertial = self.model.unknowns(self._filter.mean)
+        last = 10 * (self.model.links - 1)
+        return np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + 0.3
+
+    def _open(self, payload: Array, joint: Array, which: Array) -> None:
+        """What has changed is the robot's own: give the estimate doubt about just that, and go on learning."""
+        split = self.robot.n * PER_JOINT
+        for trial in np.flatnonzero(payload | joint):
+            open_ = np.zeros(self.model.size)
+            if payload[trial]:
+                open_[split:-1] = 1.0
+            else:
+                open_[which[trial] * PER_JOINT : (which[trial] + 1) * PER_JOINT] = 1.0
+            self._undo_mean[trial], self._undo_root[trial] = self._filter.mean[trial], self._filter.root[trial]
+            self._own_since[trial] = 0.0
+            self._filter.widen(int(trial), open_)
+            self._old_means[:, trial], self._old_roots[:, trial] = self._filter.mean[trial], self._filter.root[trial]
+        self.disputed &= ~(payload | joint)
+
+    def _note_rest(self) -> None:
+        velocity = self.history.last(self._samples)[1]
+        still = np.abs(velocity).mean(axis=0).max(axis=-1) < STILL
+        self._rest = np.where(still, self._rest + self._step, 0.0)
+
+    def _keep_snapshots(self) -> None:
+        """Remember the estimate now and then, where nothing is disputed."""
+        self._since_snapshot += self._step
+        if self._since_snapshot < SNAPSHOT:
+            return
+        self._since_snapshot = 0.0
+        calm = ~self.disputed
+        for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
+            kept[:-1, calm] = kept[1:, calm]
+            kept[-1, calm] = now[calm]
+        self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
+        self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
+
+    def _forget_noise(self, which: Array) -> None:
+        """What a touch adds to the residuals is not noise: back to how large they were before it began."""
+        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
+        self._noise = np.where(which[:, None], noise, self._noise)
+        self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
+
+    def _distance(self, innovation: Array, spread: Array, factor: float) -> Array:
+        covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
+        index = np.arange(innovation.shape[-1])
+        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
+        covariance[:, index, index] += noise * max(1.0, factor) + total
+        return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
+
+    def _answer(self, external: Array, own: Array) -> None:
+        super()._answer(external, own)
+        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN)[:, None] * self.unit
+        self._own = np.clip(self._own, -most, most)

@@ -1,0 +1,151 @@
+"""Explanations that compete for a mismatch: a touch from outside, a payload, a drive, one joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.adapt.default.hypotheses import Hypothesis
+from retorque.physics.default_profile import profile_of
+from retorque.physics.parameters import mount
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Frame, Robot
+from retorque.work.array import Array
+
+HAND_FORCE, HAND_MOMENT = 25.0, 2.5
+"""Standard deviations of a wrench at the hand [N, N·m], for an arm of the Panda's strength."""
+ARM_FORCE = 40.0
+"""... and of a force at a link in the middle of the arm [N]."""
+PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
+"""How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
+GONE = 0.3
+"""Log odds by which nothing may be behind a touch when that is over."""
+MOST_GAIN = 0.3
+"""Largest change of the drives that is taken for one."""
+ARM_TORQUE = 87.0
+"""Largest torque limit of the Panda: other robots' pushes are scaled by theirs [N·m]."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is decided of each disputed trial; where neither holds, it is undecided or from outside: do not press."""
+
+    payload: Array
+    """(trials,) the robot carries something else, or all drives changed alike."""
+    joint: Array
+    """(trials,) index of the one joint that changed; -1: none."""
+
+
+class Explanations:
+    """Log odds of each explanation, from the moment at which a mismatch began.
+
+    From outside: a wrench at the hand, a force at the middle of the arm, or any torques at the joints. The robot's own:
+    a payload together with a common factor of the drives (ten inertial numbers at the mount: it hangs with gravity,
+    moves with acceleration and must agree over poses), or the bias, gain and friction of one joint.
+
+    Args:
+        robot: the ideal robot.
+        trials: robots served at once.
+        step: time between equations [s].
+        overlap: how many equations share one sample: each is worth that much less.
+    """
+
+    remembered = ("_nothing", "_hand", "_arm", "_anything", "_payload", "_joints")
+
+    def __init__(self, robot: Robot, trials: int, step: float, overlap: float):
+        self.robot, self._weight = robot, 1.0 / overlap
+        self._body = RigidBody(robot)
+        profile = profile_of(robot)
+        limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 30.0 * profile.friction_max)
+        size = float(np.max(limit)) / ARM_TORQUE
+        self._links = _arm_frames(robot)
+        wrench = size * np.array([HAND_FORCE] * 3 + [HAND_MOMENT] * 3)
+        mass = max(2.0 * profile.payload_mass[1], 0.1)
+        reach = 2.0 * profile.payload_centre
+        carried = np.array([mass, *[mass * reach] * 3, *[mass * reach**2] * 6, 0.1])
+        self._nothing = Hypothesis(np.zeros(1), trials, np.inf, 0.0, step)
+        self._hand = Hypothesis(wrench, trials, PUSH_MEMORY, 0.0, step)
+        self._arm = Hypothesis(np.full(3, size * ARM_FORCE), trials, PUSH_MEMORY, -1.0, step)
+        self._anything = Hypothesis(0.15 * limit, trials, PULSE_MEMORY, -3.0, step)
+        self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
+        self._payload = Hypothesis(carried, trials, np.inf, -2.0, step)
+        per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
+        self._joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
+
+    def restart(self, which: Array) -> None:
+        """A mismatch begins in these trials (trials,)."""
+        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self._payload, *self._joints):
+            hypothesis.restart(which)
+
+    def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
+        """Weigh one averaged equation of the disputed trials.
+
+        Args:
+            which: their indices (m,).
+            y: torque that the estimate does not explain (m, n) [N·m].
+            noise: its covariance (m, n, n).
+            q: positions (m, n) [rad].
+            qd: velocities (m, n) [rad/s].
+            qdd: accelerations (m, n) [rad/s²].
+            torque: commands (m, n) [N·m].
+        """
+        n, w = self.robot.n, self._weight
+        hand = -np.swapaxes(self._body.jacobian(self.robot.end_effector, q), -1, -2)
+        arm = -np.swapaxes(self._body.jacobian(self._links, q)[..., :3, :], -1, -2)
+        self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
+        self._hand.take(which, y, hand, noise, w)
+        self._arm.take(which, y, arm, noise, w)
+        self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
+        carried = self._body.regressor(q, qd, qdd)[..., self._columns]
+        self._payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
+        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / 0.05), qd], axis=-1)
+        for j, hypothesis in enumerate(self._joints):
+            rows = np.zeros((len(y), n, own.shape[-1]))
+            rows[:, j] = own[:, j]
+            hypothesis.take(which, y, rows, noise, w)
+
+    def verdict(self, least: Array, carried: Array) -> Verdict:
+        """What holds against everything from outside.
+
+        Args:
+            least: log odds that are asked for (trials,).
+            carried: mass that can be put down (trials,) [kg].
+        """
+        outside = np.max([h.evidence for h in (self._hand, self._arm, self._anything)], axis=0)
+        joints = np.array([h.evidence for h in self._joints])
+        best = np.argmax(joints, axis=0)
+        joint = np.max(joints, axis=0)
+        payload = np.where(self._possible(carried), self._payload.evidence, -np.inf)
+        own = np.maximum(payload, joint) - outside > least
+        return Verdict(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
+
+    @property
+    def over(self) -> Array:
+        """(trials,) whether nothing at all has lately been as good an explanation as a touch that lasts."""
+        outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
+        return self._nothing.recent > outside - GONE
+
+    def _possible(self, carried: Array) -> Array:
+        """Whether the payload and the drives' factor that fit best could be (trials,)."""
+        mass, moment, gain = self._payload.mean[:, 0], self._payload.mean[:, 1:4], self._payload.mean[:, -1]
+        near = np.abs(moment).max(axis=-1) < self._reach * np.maximum(np.abs(mass), 0.3 * self._most_mass / 4.0)
+        return (mass > -carried) & (mass < self._most_mass) & near & (np.abs(gain) < MOST_GAIN)
+
+    @property
+    def _columns(self) -> slice:
+        where = mount(self.robot)
+        index = where[0] if where is not None else len(self.robot.moving_links) - 1
+        return slice(10 * index, 10 * index + 10)
+
+
+def _arm_frames(robot: Robot) -> Frame:
+    """A frame in the middle of the chain to the hand."""
+    chain, name = [], robot.end_effector.link
+    while name != "world":
+        link = robot.link(name)
+        if link.joint is not None:
+            chain.append(link)
+        name = link.parent
+    middle = chain[len(chain) // 2]
+    return Frame(link=middle.name, position=middle.centre)

@@ -24,6 +24,7 @@ from retorque.identify.report.advice import advice, coverage
 from retorque.identify.report.export import export
 from retorque.identify.report.summary import PHYSICAL
 from retorque.physics.friction import preset
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
@@ -75,8 +76,13 @@ def test_result_report_and_export(logs: tuple[Path, Path], tmp_path: Path) -> No
         reloaded = Robot.load(tmp_path / "export" / f"z1_identified.{ending}")
         found = RigidBody(reloaded).inverse_dynamics(q, qd, qdd)
         assert np.allclose(found, wanted, rtol=1e-6, atol=1e-6), ending
-    friction = json.loads((tmp_path / "export" / "z1_identified_friction.json").read_text())
-    assert len(friction["coefficients"]) == 6
+    card = Robot.load(tmp_path / "export" / "z1_identified.toml")
+    assert card.friction is not None and card.friction.deviation is not None and card.uncertainty is not None
+    identified = Parameters.of_robot(card)
+    assert list(identified.friction.names) == content["friction"]["terms"]
+    coefficients = np.array([item["value"] for item in content["parameters"][66:]]).reshape(6, -1)
+    assert np.allclose(identified.friction_coefficients, coefficients, atol=1e-6)
+    assert not list((tmp_path / "export").glob("*.json"))
 
 
 def test_impossible_links_are_not_exported_and_nothing_is_written(logs: tuple[Path, Path], tmp_path: Path) -> None:

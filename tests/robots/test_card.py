@@ -135,7 +135,7 @@ REFUSED = {
     "axis": (("axis = [0.0, 1.0, 0.0]", "axis = [0.0, 1.1, 0.0]"), "of the joint of link 'upper' has length 1.1"),
     "NaN axis": (("axis = [0.0, 1.0, 0.0]", "axis = [0.0, nan, 0.0]"), "has length nan"),
     "limits": (("upper = 1.0\ntorque", "upper = -1.0\ntorque"), "joint 'shoulder' has lower limit -1.0"),
-    "torque limit": (("torque_limit = 20.0", "torque_limit = 0.0"), "torque limit of joint 'shoulder' is 0.0"),
+    "torque limit": (("torque_limit = 20.0", "torque_limit = -1.0"), "torque limit of joint 'shoulder' is -1.0"),
     "velocity limit": (("torque_limit = 20.0", "velocity_limit = -1.0"), "velocity limit of joint 'shoulder' is -1.0"),
     "armature": (("torque_limit = 20.0", "armature = -1.0"), "armature of joint 'shoulder' is -1.0"),
     "same link": (('name = "hand"', 'name = "upper"'), "link name 'upper' is used more than once"),

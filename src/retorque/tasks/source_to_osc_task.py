@@ -71,7 +71,7 @@ class SourceToOscTask:
         """The robots whose parameters are hidden, with the condition's payload."""
         target = self.source.target(threads)
         mass = np.full(target.trials, CONDITIONS[condition])
-        target.set_parameters(replace(target.parameters, payload_mass=mass))
+        target.set_parameters(target.parameters.with_payload(mass))
         return target
 
     def ideal(self, threads: int = 0) -> Target:

@@ -128,7 +128,7 @@ class TrackingTask:
             pushes(tick)
             if self.settings.payload_step and tick == half:
                 p = target.parameters
-                target.set_parameters(replace(p, payload_mass=p.payload_mass + self.settings.payload_step))
+                target.set_parameters(p.with_payload(p.payload_mass + self.settings.payload_step))
 
         return before
 

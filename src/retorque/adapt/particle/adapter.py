@@ -7,19 +7,36 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.adapt.particle.one_step import Candidates, OneStep, Window, as_parameters
+from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
 from retorque.loop.health import Health
 from retorque.loop.history import History
 from retorque.physics.default_profile import profile_of
-from retorque.physics.parameters import SLOPE_OF_WIDTH, Parameters, bounds
+from retorque.physics.parameters import SLOPE_OF_WIDTH, Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
+from retorque.physics.selection import Selection
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+
+VARIED = (
+    "torque_scale",
+    "torque_bias",
+    "dead_zone",
+    "viscous",
+    "friction_amplitude",
+    "friction_width",
+    "friction_shift",
+    "armature",
+    "payload_mass",
+)
+"""What a particle holds: friction by its width, as it is sampled, and none of the links."""
+
+SINGLE = float(np.float32(SLOPE_OF_WIDTH)) / SLOPE_OF_WIDTH
+"""Particles live in single precision, and so does the number that makes their widths slopes; their mean follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +110,9 @@ class Particle(Adapter):
         self.learn_every = s.stride
         self._body = RigidBody(robot)
         self._one_step = OneStep(robot, timestep)
-        self._low, self._span = _ranges(robot)
+        self.selection = Selection(robot, VARIED, profile=profile_of(robot))
+        self._low = self.selection.lower.astype(np.float32)
+        self._span = (self.selection.upper - self.selection.lower).astype(np.float32)
         self.history = History(s.window, trials, robot.n, timestep)
         self.reset()
 
@@ -143,7 +162,8 @@ class Particle(Adapter):
 
     def adopt(self, belief: Belief) -> None:
         self.belief = belief
-        self.estimate: Parameters = as_parameters(self.robot, self._candidates(belief.arrays["mean"]))
+        mean = self._candidates(belief.arrays["mean"])
+        self.estimate: Parameters = replace(mean, friction_slope=SINGLE * mean.friction_slope)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
@@ -178,22 +198,9 @@ class Particle(Adapter):
         unit += np.float32(share) * self._rng.standard_normal(unit.shape, dtype=np.float32)
         np.clip(unit, 0.0, 1.0, out=unit)
 
-    def _candidates(self, unit: Array) -> Candidates:
-        """Physical parameters of particles in shares of their ranges, (D, K)."""
-        n = self.robot.n
-        value = self._low[:, None] + unit * self._span[:, None]
-        pair = value[: 14 * n].reshape(7, n, 2, -1)
-        return Candidates(
-            torque_scale=pair[0],
-            torque_bias=pair[1],
-            dead_zone=pair[2],
-            viscous=pair[3],
-            friction_amplitude=pair[4],
-            friction_slope=np.float32(SLOPE_OF_WIDTH) / pair[5],
-            friction_shift=pair[6],
-            armature=value[14 * n : 15 * n],
-            payload_mass=value[15 * n],
-        )
+    def _candidates(self, unit: Array) -> Parameters:
+        """Physical parameters (K, ...) of particles in shares of their ranges, (D, K)."""
+        return self.selection.apply((self._low[:, None] + unit * self._span[:, None]).T)
 
     def _believe(self) -> Belief:
         """The weighted mean of the particles; a mean of points in a box stays in it."""
@@ -221,16 +228,3 @@ class SharpParticle(Particle):
     ):
         sharp = replace(settings or ParticleSettings(), temperature=0.1, relative=True)
         super().__init__(robot, trials, timestep, seed, settings=sharp)
-
-
-def _ranges(robot: Robot) -> tuple[Array, Array]:
-    """Lowest value and span of each coordinate of a particle, (15 n + 1,) each; friction by width, not by slope."""
-    low, high = bounds(robot, profile_of(robot))
-
-    def stack(p: Parameters, slope: Array) -> Array:
-        width = SLOPE_OF_WIDTH / slope
-        pairs = (p.torque_scale, p.torque_bias, p.dead_zone, p.viscous, p.friction_amplitude, width, p.friction_shift)
-        return np.concatenate([*(x.ravel() for x in pairs), p.armature, [float(p.payload_mass)]])
-
-    first, last = stack(low, high.friction_slope), stack(high, low.friction_slope)
-    return first.astype(np.float32), (last - first).astype(np.float32)

@@ -61,7 +61,7 @@ class LinearModel:
         self.torque_width = np.maximum(TORQUE_WIDTH * self.profile.dead_zone_max, 1e-6)
         drawn = Parameters.sample(robot, self.profile, samples, seed=20260000)
         self.joint_mean, self.joint_root = _moments(self._joint_unknowns(drawn))  # (n, F), (n, F, F)
-        inertial = drawn.inertial(robot)  # (samples, L, 10)
+        inertial = drawn.total_inertial(robot)  # (samples, L, 10)
         mean, root = _moments(inertial)
         self.links = inertial.shape[1]
         self.inertial_mean = mean.reshape(-1)  # (10 L,)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retorque.adapt import ADAPTERS
+from retorque.physics.selection import Selection
 from retorque.tasks.tracking_task import TrackingTask
 from retorque.work.array import Array
 from retorque.work.files import versions
@@ -98,14 +99,15 @@ def _hidden(task: TrackingTask, trial: int) -> str:
         return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
 
     centre = np.linalg.norm(p.payload_centre[trial]) * 100.0
+    links = Selection(task.robot, ("mass_scale", "centre"))
+    scale, offset = links.split(links.to_vector(p[trial]) - links.to_vector(links.base))
     entries = {
         "payload": f"{p.payload_mass[trial]:.2f} kg, {centre:.1f} cm off its mount",
         "friction": f"{span(p.friction_amplitude[trial])} N·m, and {span(p.viscous[trial])} N·m·s/rad of damping",
         "drive": f"gain {span(p.torque_scale[trial], 3)}, bias {span(p.torque_bias[trial])} N·m, "
         f"dead zone {span(p.dead_zone[trial])} N·m",
         "rotors": f"{span(p.armature[trial], 3)} kg·m² (the model says {span(task.robot.armature, 3)})",
-        "links": f"mass times {span(p.mass_scale[trial])}, centres up to "
-        f"{1000.0 * np.abs(p.centre_offset[trial]).max():.0f} mm off per axis",
+        "links": f"mass times {span(1.0 + scale)}, centres up to {1000.0 * np.abs(offset).max():.0f} mm off per axis",
         "sensors": f"{1e3 * task.sensors.velocity_noise[trial]:.1f} mrad/s of velocity noise, reported torques "
         f"{int(task.sensors.torque_delay[trial])} ms late",
     }

@@ -11,9 +11,9 @@ from scipy.signal import welch
 
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.torque_model import TorqueModel
-from retorque.identify.regression.layout import INERTIAL_NAMES
 from retorque.identify.report.advice import Coverage, advice, coverage, sharpness
 from retorque.logs.motion import Motion, MotionSource, join
+from retorque.physics.kinds import INERTIAL_NAMES
 from retorque.work.files import write_whole
 from retorque.work.page import escape, figure_image, page, table
 

@@ -81,7 +81,7 @@ def generate(context: Context, preset: Preset, settings: RolloutSettings, seed: 
     q, qd, reported = (np.pad(record[name], edge) for name in ("q", "qd", "reported"))
     valid = np.pad(np.ones(record["q"].shape[:2], dtype=bool), edge[:2])
     fast, slow = history_rows(context, preset, q, qd, reported, valid, 1e-3)
-    at = state_ticks(preset, settings.states, len(parameters.payload_mass), rng)
+    at = state_ticks(preset, settings.states, len(parameters.payload), rng)
     rows = np.arange(len(at))[:, None, None]
     kept = {name: record[name][at, rows] for name in ("position", "velocity", "command", "external")}
     flat = {name: array.reshape(len(at), -1, robot.n) for name, array in kept.items()}

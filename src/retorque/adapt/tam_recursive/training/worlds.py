@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +76,7 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     waiting, answered = None, 0
     for tick in range(round(settings.duration / TIMESTEP)):
         if step and tick == step_tick:
-            parameters = replace(parameters, payload_mass=parameters.payload_mass + step_mass)
+            parameters = parameters.with_payload(parameters.payload_mass + step_mass)
             target.set_parameters(parameters)
             bodies = _bodies(robot, parameters)
         push = pulses.at(tick * TIMESTEP)
@@ -152,7 +152,7 @@ def _pulses(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> 
 
 
 def _bodies(robot: Robot, parameters: Parameters) -> list[RigidBody]:
-    inertial = parameters.inertial(robot)
+    inertial = parameters.total_inertial(robot)
     return [RigidBody(robot, inertial[k], parameters.armature[k]) for k in range(len(inertial))]
 
 

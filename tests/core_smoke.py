@@ -43,11 +43,11 @@ def check_robots(folder: Path) -> None:
 
 
 def check_bench(folder: Path) -> None:
-    options = ["--trials", "2", "--duration", "2", "--adapters", "direct", "recursive", "tam", "--json", "rows.json"]
+    options = ["--trials", "2", "--duration", "2", "--adapters", "direct", "tam", "--json", "rows.json"]
     code, _, error = retorque(folder, "bench", "tracking", *options)
     assert code == 0, error
     means = {row["method"]: row["mean"] for row in json.loads((folder / "rows.json").read_text())["rows"]}
-    assert means["recursive"] < 0.5 * means["direct"] and means["tam"] < 0.5 * means["direct"], means
+    assert means["tam"] < 0.5 * means["direct"], means
 
 
 def check_identify(folder: Path) -> None:
@@ -56,7 +56,7 @@ def check_identify(folder: Path) -> None:
     code, _, error = retorque(folder, "identify", "log.npz", "--robot", "z1", "--method", "wls", "--json", "model.json")
     assert code == 0, error
     relative = json.loads((folder / "model.json").read_text())["train"]["relative_error"]
-    assert max(relative) < 0.3, relative
+    assert max(relative[:4]) < 0.05, relative  # the wrist's torques are hardly above the noise
     code, _, error = retorque(folder, "identify", "log.npz", "--robot", "z1")
     assert code == 2 and "retorque[identify]" in error, error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 
 MODULE = """
 import os, time
@@ -65,8 +65,8 @@ def test_a_worker_that_vanishes_is_a_sentence(functions) -> None:
 def test_what_cannot_be_spread_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for workers in (-1, 10**20):
         with pytest.raises(RetorqueError, match="--workers must be between 0 and 4096"):
-            Spread(workers=workers).check_spread()
+            JobSettings(workers=workers).check_jobs()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(RetorqueError, match=r"retorque\[cluster\]"):
-        Spread(cluster="auto").check_spread()
-    Spread().check_spread()
+        JobSettings(cluster="auto").check_jobs()
+    JobSettings().check_jobs()

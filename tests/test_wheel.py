@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -43,10 +44,13 @@ def test_it_installs_into_a_clean_environment_and_runs(wheel: Path, tmp_path: Pa
     # What Retorque depends on is lent by the environment of the tests; only Retorque itself is the wheel's.
     (folder / "lent.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     python = tmp_path / "env" / "bin" / "python"
-    where = subprocess.run([python, "-c", "import retorque; print(retorque.__file__)"], capture_output=True, text=True)
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    where = subprocess.run(
+        [python, "-c", "import retorque; print(retorque.__file__)"], capture_output=True, text=True, env=alone
+    )
     assert where.stdout.startswith(str(folder)), where.stderr
     shown = subprocess.run(
-        [tmp_path / "env" / "bin" / "retorque", "robots"], capture_output=True, text=True, cwd=tmp_path
+        [tmp_path / "env" / "bin" / "retorque", "robots"], capture_output=True, text=True, cwd=tmp_path, env=alone
     )
     assert shown.returncode == 0, shown.stderr
     assert "panda" in shown.stdout

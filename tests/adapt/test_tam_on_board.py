@@ -24,7 +24,9 @@ def test_weights_on_board_load_and_are_small():
         assert preset.name == "small" and header["made"]["seed"] >= 1000
 
 
-@pytest.mark.parametrize(("name", "adapter"), [("panda", "tam"), ("z1", "tam"), ("panda", "tam-ft")])
+@pytest.mark.parametrize(
+    ("name", "adapter"), [("panda", "tam"), pytest.param("z1", "tam", marks=pytest.mark.slow), ("panda", "tam-ft")]
+)
 def test_tam_cuts_the_tracking_error(name, adapter):
     robot = Robot.load(name)
     task = TrackingTask(robot, TrackingSettings(trials=4, seed=2000, duration=5.0, noise=True))

@@ -121,7 +121,14 @@ def stopping(run: TamTraining, step: int) -> None:
         module.save_checkpoint = original
 
 
-@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "tam"])
+SLOW = ("tam-no-residual", "short-window")
+"""Variants that differ least from others."""
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in VARIANTS if name != "tam"],
+)
 def test_every_variant_trains(shards, tmp_path, variant):
     run = settings(shards, tmp_path, variant=variant, steps=40)
     path = train(run)

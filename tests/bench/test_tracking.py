@@ -116,7 +116,7 @@ def test_settings_that_cannot_be_run_are_refused(change) -> None:
         (["--robots", "g1"], "free base"),
         (["--robots", "missing.urdf"], "no file"),
         (["--adapters", "orcale"], "did you mean 'oracle'"),
-        (["--trials", "0"], "at least 1"),
+        (["--trials", "0"], "--trials must be between 1 and 100000"),
         (["--trials", "many"], "--trials"),
         (["--trails", "3"], "did you mean '--trials'"),
     ),

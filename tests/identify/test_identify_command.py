@@ -56,7 +56,7 @@ def test_result_report_and_export(logs: tuple[Path, Path], tmp_path: Path) -> No
         report=tmp_path / "report",
         export=tmp_path / "export",
     )
-    assert len(identify(settings).write_files()) == 3
+    assert len(list(identify(settings).write_files())) == 3
     content = json.loads((tmp_path / "result.json").read_text())
     assert content["physically_consistent"] and min(content["pseudo_inertia_min_eigenvalue"].values()) > 0.0
     assert max(content["validation"]["relative_error"]) < 0.2 and len(content["train"]["rmse"]) == 6
@@ -111,7 +111,7 @@ def test_a_black_box_says_what_it_does_not_have(logs: tuple[Path, Path], tmp_pat
         report=tmp_path / "report",
     )
     out = identify(settings)
-    out.write_files()
+    assert all(isinstance(path, Path) for _, path in out.write_files())
     assert any("no physical parameters" in str(shown.what) for shown in out.shown)
     content = json.loads((tmp_path / "result.json").read_text())
     assert content["method"] == "delan" and "no pseudo-inertia eigenvalues" in content["note"]
@@ -142,7 +142,7 @@ def test_payload_command(simulate: Simulate, logs: tuple[Path, Path], tmp_path: 
     settings = PayloadSettings(
         empty=logs[0], loaded=logs[1], robot="z1", friction="coulomb-viscous", json=tmp_path / "payload.json"
     )
-    payload(settings).write_files()
+    assert len(list(payload(settings).write_files())) == 1
     content = json.loads((tmp_path / "payload.json").read_text())
     # nothing was carried
     assert abs(content["mass_kg"]) < 3.0 * content["mass_std_kg"] + 0.02

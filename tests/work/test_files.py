@@ -105,6 +105,6 @@ def test_what_could_not_be_written_is_refused_before_the_work(tmp_path: Path) ->
     with pytest.raises(RetorqueError, match="is a file"):
         check_folder(tmp_path / "file")
     for bad in (tmp_path / ("a" * 300), tmp_path / "file" / "a"):
-        with pytest.raises(RetorqueError, match=r"cannot make the folder|cannot write into"):
+        with pytest.raises(RetorqueError, match="cannot write into"):
             check_folder(bad)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -16,7 +16,7 @@ from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.errors import unknown
-from retorque.work.jobs import Spread, progress, run_jobs
+from retorque.work.jobs import JobSettings, progress, run_jobs
 from retorque.work.jobs import report as report_work
 
 Predict = Callable[[Motion], Array]
@@ -32,7 +32,7 @@ PAPER: dict[str, tuple[float, float, float]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench identification`."""
 
     methods: tuple[str, ...] = ("sdp", "diffbary", "diffnea", "delan")
@@ -61,7 +61,7 @@ def run(settings: Settings) -> Report:
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--thin", settings.thin, 1, 10_000)
     check_between("--epochs", settings.epochs, 1, 100_000)
-    settings.check_spread()
+    settings.check_jobs()
     robot = Robot.load(settings.robot)
     with progress() as bar:
         task = bar.add_task("recording", total=1.0)

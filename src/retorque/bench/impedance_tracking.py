@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
+from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, Tracking, set_points, track
 from retorque.robots.robot import Robot
 from retorque.work.checks import check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, progress, run_jobs
+from retorque.work.jobs import JobSettings, progress, run_jobs
 
 METRICS = ("joint RMSE", "final offset")
 PAPER: dict[str, dict[str, tuple[float, float]]] = {
@@ -31,7 +32,7 @@ RBD+Sign E2E at stiff gains is as printed; the joints of the paper's own Table V
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench impedance-tracking`."""
 
     robot: str = "panda"
@@ -58,7 +59,7 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     check_between("--routes", settings.routes, 1, 1000)
     check_between("--epochs", settings.epochs, 1, 100_000)
-    settings.check_spread()
+    settings.check_jobs()
     if settings.cluster:  # one training after which everything is tracked at once: one part
         elsewhere = replace(settings, cluster="")
         return run_jobs(run, [(elsewhere,)], 1, "impedance-tracking", 1, settings.cluster)[0]
@@ -67,7 +68,6 @@ def run(settings: Settings) -> Report:
         from retorque.identify.hybrid.train_hybrid import HybridTraining
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
-    from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, set_points, track
     from retorque.identify.hybrid.streaming import StreamingModel
 
     robot = Robot.load(settings.robot)
@@ -96,8 +96,13 @@ def run(settings: Settings) -> Report:
             )
             for speed in DURATIONS
         }
+    return _report(settings, robot.name, runs)
+
+
+def _report(settings: Settings, robot: str, runs: dict[str, Tracking]) -> Report:
+    """One row a model, metric and gain, over both speeds."""
     rows, failures = [], []
-    for i, name in enumerate(NAMES):
+    for i, name in enumerate(PAPER):
         for j, gain in enumerate(GAINS):
             failed = np.concatenate([run.failed[i, j] for run in runs.values()])
             if np.any(failed):
@@ -109,7 +114,7 @@ def run(settings: Settings) -> Report:
                 }
                 paper = PAPER[name].get(gain)
                 extra = {**{speed: float(np.mean(x)) for speed, x in values.items()}, "failed": float(np.mean(failed))}
-                fields = {"robot": robot.name, "method": name, "metric": f"{metric}, {gain}", "unit": "deg"}
+                fields = {"robot": robot, "method": name, "metric": f"{metric}, {gain}", "unit": "deg"}
                 every = np.concatenate(list(values.values()))
                 rows.append(Row.of(every, **fields, paper=None if paper is None else paper[k], extra=extra))
     notes = "mean over joints of each movement, five movements a route, slow and fast; a failed run hit a joint limit"

@@ -13,7 +13,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
 from retorque.work.checks import check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ STAGE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench inverse-dynamics`."""
 
     robot: str = "panda"
@@ -66,7 +66,7 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--epochs", settings.epochs, 1, 100_000)
-    settings.check_spread()
+    settings.check_jobs()
     try:
         from retorque.identify.hybrid.model_set import NAMES, SPLITS
     except ModuleNotFoundError as error:

@@ -20,7 +20,7 @@ from retorque.physics.friction import preset
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 UR10E_GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
@@ -32,7 +32,7 @@ PANDA_RMSE = (0.19, 0.21, 0.16, 0.19, 0.07, 0.07, 0.05)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench real-logs`."""
 
     workers: int = 1
@@ -56,7 +56,7 @@ def run(settings: Settings) -> Report:
             f"the recorded logs are not at '{settings.data}'; give the folder that holds ur10e/ and panda_exciting/ "
             "with --data"
         )
-    settings.check_spread()
+    settings.check_jobs()
     used = [name for name, (folder, _) in LOGS.items() if (settings.data / folder).is_dir()]
     jobs = [(settings, name, method) for name in used for method in settings.methods]
     found = run_jobs(rows_of, jobs, len(jobs), "identifying", settings.workers, settings.cluster) if jobs else []

@@ -20,7 +20,7 @@ from retorque.tasks.tracking_task import fixed_base
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 STATES = ("reset", "carried")
@@ -54,7 +54,7 @@ STATELESS = ("direct", "oracle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench source-to-osc`."""
 
     robots: tuple[str, ...] = ("panda",)
@@ -163,7 +163,7 @@ def _check(settings: Settings) -> None:
     check_adapters(settings.adapters)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
-    settings.check_spread()
+    settings.check_jobs()
     check_between("--source-duration", settings.source_duration, 1.0, 3600.0, "s")
     check_between("--osc-duration", settings.osc_duration, 1.0, 3600.0, "s")
 

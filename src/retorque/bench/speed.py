@@ -34,11 +34,11 @@ from retorque.tasks.tracking_task import fixed_base, gains
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench speed`."""
 
     robot: str = "panda"
@@ -66,7 +66,7 @@ def run(settings: Settings) -> Report:
     check_between("--batch", settings.batch, 1, MOST_TRIALS)
     check_between("--repeats", settings.repeats, 1, 1000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
-    settings.check_spread()
+    settings.check_jobs()
     if settings.cluster:  # times that machine
         return run_jobs(run, [(replace(settings, cluster=""),)], 1, "speed", 1, settings.cluster)[0]
     robot = fixed_base(Robot.load(settings.robot))

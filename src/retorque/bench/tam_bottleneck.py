@@ -18,14 +18,14 @@ from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.checks import MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread
+from retorque.work.jobs import JobSettings
 
 PAPER = {16: (1.038, 0.200), 64: (0.977, 0.213), 256: (1.017, 0.341)}
 """Held-out torque RMSE [N·m] and invariance ratio of Table F.2, by the latent's size."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench tam-bottleneck`."""
 
     workers: int = 0
@@ -65,7 +65,7 @@ def run(settings: Settings) -> Report:
         raise RetorqueError(
             "the bank needs at least 2 conditions and 2 trajectories, and a training at least 1 step, and motions 1 s"
         )
-    settings.check_spread()
+    settings.check_jobs()
     check_between("--conditions x --trajectories", settings.conditions * settings.trajectories, 4, MOST_TRIALS)
     context = Context(Robot.load(settings.robot))
     rows: list[Row] = []

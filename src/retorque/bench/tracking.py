@@ -19,7 +19,7 @@ from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_b
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
@@ -39,7 +39,7 @@ ORACLE_NOTE = "; the oracle inverts the simulator's own time step, so without no
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque bench tracking`."""
 
     robots: tuple[str, ...] = ("panda",)
@@ -104,7 +104,7 @@ def _check(settings: Settings) -> None:
     check_adapters(settings.adapters)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
-    settings.check_spread()
+    settings.check_jobs()
     check_between("--duration", settings.duration, 1.0, 3600.0, "s")
     check_between("--payload-step", settings.payload_step, 0.0, 100.0, "kg")
 

@@ -173,14 +173,12 @@ def _end(outcome: Outcome) -> int:
     for what, style, markup in outcome.shown:
         console.print(what, style=style or None, markup=markup)
     code = _print(text.getvalue().rstrip("\n")) if outcome.shown else 0
-    for label, write in outcome.files:
-        try:
-            path = write()
-        except RetorqueError as error:
-            code = _complain(str(error))
+    for label, written in outcome.write_files():
+        if isinstance(written, RetorqueError):
+            code = _complain(str(written))
             continue
         with contextlib.suppress(OSError):
-            print(f"{label}: {path}", file=sys.stderr)
+            print(f"{label}: {written}", file=sys.stderr)
     return code
 
 

@@ -68,19 +68,15 @@ def check_folder(folder: Path) -> None:
     """Refuse, before the long work, a folder that could not be written after it; nothing is left behind."""
     if os.path.exists(folder) and not folder.is_dir():
         raise RetorqueError(f"'{folder}' is a file; name a folder")
-    nearest = next(parent for parent in (folder, *folder.absolute().parents) if os.path.exists(parent))
     try:
-        os.stat(folder)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RetorqueError(f"cannot make the folder '{folder}' ({reason}); name a folder you can write") from None
-    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(folder)  # its name may be too long, or lie below a file
+        nearest = next(parent for parent in (folder, *folder.absolute().parents) if os.path.exists(parent))
         with tempfile.TemporaryDirectory(dir=nearest):
             pass
-    except OSError as error:
-        raise RetorqueError(f"cannot write into '{folder}' ({error.strerror}); name a folder you can write") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RetorqueError(f"cannot write into '{folder}' ({reason}); name a folder you can write") from None
 
 
 def _own_stream(target: Path) -> TextIO | None:

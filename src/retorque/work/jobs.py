@@ -31,7 +31,7 @@ _done: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class JobSettings:
     """Settings of everything that is done in parts, on several cores or machines; results do not depend on them."""
 
     workers: int = 0
@@ -39,7 +39,7 @@ class Spread:
     cluster: str = ""
     """Ray cluster that does the work instead: auto (runs already), local (new) or HOST:PORT."""
 
-    def check_spread(self) -> None:
+    def check_jobs(self) -> None:
         """Refuse, before the work, what cannot be spread."""
         check_between("--workers", self.workers, 0, MOST_WORKERS)
         require_ray(self.cluster)

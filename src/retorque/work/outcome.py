@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from retorque.work.errors import RetorqueError
 
 
 class Shown(NamedTuple):
@@ -43,6 +45,10 @@ class Outcome:
         """Add a file."""
         self.files.append(ToWrite(label, write))
 
-    def write_files(self) -> Sequence[Path | str]:
-        """Write all files; where they are."""
-        return [file.write() for file in self.files]
+    def write_files(self) -> Iterator[tuple[str, Path | str | RetorqueError]]:
+        """Write one file after the other: what it is, and where it lies, or why it could not be written."""
+        for label, write in self.files:
+            try:
+                yield label, write()
+            except RetorqueError as error:  # the others may still find room
+                yield label, error

@@ -21,7 +21,7 @@ from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, write_whole
-from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 from retorque.work.outcome import Outcome
 
@@ -30,7 +30,7 @@ LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privil
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Spread):
+class Settings(JobSettings):
     """Settings of `retorque demo`."""
 
     robot: str = "panda"
@@ -147,5 +147,5 @@ def _check(settings: Settings) -> None:
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--duration", settings.duration, 2.0, 60.0, "s")
     check_between("--seed", settings.seed, 0, MOST_SEED)
-    settings.check_spread()
+    settings.check_jobs()
     check_folder(settings.out)

@@ -1,0 +1,72 @@
+"""Jobs: results in order wherever they are done, and failures as sentences."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import JobSettings, run_jobs
+
+MODULE = """
+import os, time
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import report
+
+def slow_square(number, seconds=0.0):
+    time.sleep(seconds)
+    report(1)
+    return number * number
+
+def refuse(number):
+    raise RetorqueError(f"no {number} today; take another")
+
+def vanish(number):
+    os._exit(9)
+"""
+"""Spawned processes must find the functions of jobs in a module that they can import."""
+
+
+@pytest.fixture
+def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "job_functions.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    sys.modules.pop("job_functions", None)
+    return importlib.import_module("job_functions")
+
+
+def test_results_come_in_the_order_of_the_jobs(functions) -> None:
+    jobs = [(number, 0.3 if number == 0 else 0.0) for number in range(6)]  # the first is done last
+    squares = [number * number for number in range(6)]
+    assert run_jobs(functions.slow_square, jobs, 6, "squares", 2) == squares
+    if importlib.util.find_spec("ray") is not None:
+        assert run_jobs(functions.slow_square, jobs, 6, "squares", 2, "local") == squares
+
+
+def test_what_a_job_refuses_is_refused(functions) -> None:
+    with pytest.raises(RetorqueError, match="no 3 today"):
+        run_jobs(functions.refuse, [(3,)], 1, "refused", 1)
+    if importlib.util.find_spec("ray") is not None:
+        with pytest.raises(RetorqueError, match="no 3 today"):
+            run_jobs(functions.refuse, [(3,)], 1, "refused", 1, "local")
+
+
+def test_a_worker_that_vanishes_is_a_sentence(functions) -> None:
+    with pytest.raises(RetorqueError, match="ended from outside"):
+        run_jobs(functions.vanish, [(1,), (2,)], 2, "vanishing", 2)
+
+
+def test_what_cannot_be_spread_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    for workers in (-1, 10**20):
+        with pytest.raises(RetorqueError, match="--workers must be between 0 and 4096"):
+            JobSettings(workers=workers).check_jobs()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RetorqueError, match=r"retorque\[cluster\]"):
+        JobSettings(cluster="auto").check_jobs()
+    JobSettings().check_jobs()

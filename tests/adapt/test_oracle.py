@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from retorque.adapt import ADAPTERS, make
 from retorque.loop.adapter import Adapter
-from retorque.loop.loop import Segment, run
+from retorque.loop.loop import Loop, run
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
@@ -34,17 +32,9 @@ class ContinuousOracle(Adapter):
         return inverse_torque_command(self._body, self._target.parameters, q, qd, ideal)
 
 
-class Beginning:
-    """The first 4 s of a 16 s motion; a whole motion of 4 s would be faster and saturate the drives."""
-
-    duration = 4.0
-
-    def __init__(self, task: TrackingTask):
-        self.at = task.reference.at
-
-
 def _motion(task: TrackingTask, target: Target, adapter: Adapter) -> np.ndarray:
-    return run(target, [Segment(Beginning(task), task.controller())], adapter).position
+    """The first 4 s of a 16 s motion; a whole motion of 4 s would be faster and saturate the drives."""
+    return run(Loop(target, task.reference, task.controller(), adapter), 4.0).position
 
 
 def _rms(a: np.ndarray, b: np.ndarray) -> float:
@@ -74,7 +64,7 @@ def test_without_the_time_step_the_floor_is_small_but_not_nothing(world) -> None
 def test_an_oracle_with_wrong_parameters_does_not_follow(world) -> None:
     task, ideal = world
     target = task.target(threads=1)
-    heavier = replace(target.parameters, payload_mass=target.parameters.payload_mass + 0.5)
+    heavier = target.parameters.with_payload(target.parameters.payload_mass + 0.5)
     assert _rms(_motion(task, target, make("oracle", PANDA, 4, truth=lambda: heavier)), ideal) > 0.3
 
 

@@ -5,11 +5,12 @@ import pytest
 
 from retorque.adapt.direct import Direct
 from retorque.adapt.particle.adapter import Particle, ParticleSettings, SharpParticle
-from retorque.adapt.particle.one_step import OneStep, Window, as_parameters
+from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.health import Health
-from retorque.loop.loop import Segment, run
-from retorque.physics.default_profile import profile_of
-from retorque.physics.parameters import bounds
+from retorque.loop.learner import InlineLearner
+from retorque.loop.loop import Loop, run
+from retorque.physics.parameters import Parameters
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
@@ -22,7 +23,7 @@ def test_predictions_are_the_simulators_steps(name):
     robot = Robot.load(name)
     particle = Particle(robot, 1, settings=ParticleSettings(particles=64))
     candidates = particle._candidates(particle._unit[0])
-    target = Target(robot, as_parameters(robot, candidates), threads=1)
+    target = Target(robot, Parameters.unflatten(robot, candidates.flatten().astype(float)), threads=1)
     rng = np.random.default_rng(3)
     q = robot.home + rng.uniform(-0.3, 0.3, (4, robot.n))
     qd = rng.uniform(-1.0, 1.0, (4, robot.n)) * 10.0 ** rng.uniform(-3.0, 0.0, (4, 1))
@@ -30,17 +31,17 @@ def test_predictions_are_the_simulators_steps(name):
     predicted = OneStep(robot, 1e-3).error(Window(q, qd, command, np.zeros_like(q)), candidates)
     for k in range(4):
         target.reset(q[k], qd[k])
-        target.step(np.broadcast_to(command[k], (64, robot.n)))
+        target.write(Command(torque=np.broadcast_to(command[k], (64, robot.n))))
         np.testing.assert_allclose(predicted[:, k].T, target.velocity - qd[k], atol=3e-6)
 
 
 def test_it_brings_the_robot_closer_to_the_model():
     task = TrackingTask(Robot.load("panda"), TrackingSettings(trials=2, seed=1001, duration=6.0))
-    segment = Segment(task.reference, task.controller())
-    ideal = run(task.ideal(threads=1), [segment], Direct(task.robot, 2)).position
+    ideal = run(Loop(task.ideal(threads=1), task.reference, task.controller()), 6.0).position
 
     def error(adapter):
-        return np.sqrt(np.mean((run(task.target(threads=1), [segment], adapter).position - ideal) ** 2))
+        moved = run(Loop(task.target(threads=1), task.reference, task.controller(), adapter), 6.0).position
+        return np.sqrt(np.mean((moved - ideal) ** 2))
 
     direct = error(Direct(task.robot, 2))
     published, sharp = Particle(task.robot, 2, seed=1), SharpParticle(task.robot, 2, seed=1)
@@ -50,11 +51,9 @@ def test_it_brings_the_robot_closer_to_the_model():
     assert np.all(published.resamplings < 10) and np.all(sharp.resamplings > 50)
     assert np.all((sharp.effective_sample_size >= 1.0) & (sharp.effective_sample_size <= 512.0))
     assert sharp.update_milliseconds > 0.0
-    low, high = bounds(task.robot, profile_of(task.robot))
-    for name in ("viscous", "friction_amplitude", "friction_slope", "torque_bias", "armature", "payload_mass"):
-        estimate = getattr(sharp.estimate, name)
-        assert np.all(estimate >= getattr(low, name) * (1.0 - 1e-5) - 1e-5), name
-        assert np.all(estimate <= getattr(high, name) * (1.0 + 1e-5) + 1e-5), name
+    chosen = sharp.selection
+    estimate = chosen.to_vector(sharp.estimate)
+    assert np.all(estimate >= chosen.lower - 1e-5) and np.all(estimate <= chosen.upper + 1e-5)
 
 
 def _feed(particle, ticks, spoil=None):
@@ -66,7 +65,7 @@ def _feed(particle, ticks, spoil=None):
             spoil(k, state)
         particle.observe(state)
         if k % particle.learn_every == 0:
-            particle.learn()
+            InlineLearner(particle).turn()
 
 
 def test_same_seed_same_estimate_and_reset_forgets():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +66,13 @@ def hidden(robot: Robot, friction: Friction, seed: int, change: float = 0.15) ->
     turned = np.eye(4) + 0.5 * (noise + np.swapaxes(noise, 1, 2))
     inertial = from_pseudo_inertia(lower @ turned @ np.swapaxes(lower, 1, 2))
     coefficients = rng.uniform(0.1, 1.0, (robot.n, friction.count))
-    return layout.pack(inertial, rng.uniform(0.02, 0.2, robot.n), coefficients)
+    hidden = replace(
+        layout.selection.base,
+        inertial=inertial,
+        armature=rng.uniform(0.02, 0.2, robot.n),
+        friction_coefficients=coefficients,
+    )
+    return layout.selection.to_vector(hidden)
 
 
 @pytest.fixture(scope="session")

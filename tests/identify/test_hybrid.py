@@ -15,7 +15,8 @@ from safetensors.numpy import save
 from retorque.identify.hybrid.recordings import Split
 from retorque.identify.hybrid.streaming import StreamingModel, header_of, read_model, save_model
 from retorque.logs.motion import Motion
-from retorque.physics.inertia import pseudo_inertia, robot_inertia
+from retorque.physics.inertia import pseudo_inertia
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
@@ -23,12 +24,12 @@ from retorque.work.errors import RetorqueError
 torch = pytest.importorskip("torch")
 
 from retorque.identify.hybrid.hybrid import (  # noqa: E402
+    SIGN,
     InverseDynamics,
     LSTMResidual,
     MLPResidual,
     Scaling,
     Shape,
-    Start,
 )
 from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse, scaling_of, train  # noqa: E402
 
@@ -64,7 +65,7 @@ def split(panda: Robot) -> Split:
 
 def _model(panda: Robot, split: Split, name: str, frozen: bool = False) -> InverseDynamics:
     torch.manual_seed(0)
-    start = Start(robot_inertia(panda), panda.armature, np.full(7, 0.5))
+    start = replace(Parameters.ideal(panda, friction=SIGN), friction_coefficients=np.full((7, 1), 0.5))
     return InverseDynamics(panda, SHAPES[name], scaling_of(split, np.full(7, 0.5)), start, frozen=frozen).eval()
 
 

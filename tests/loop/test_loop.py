@@ -1,31 +1,45 @@
-"""The loop: order of calls, segments, events, what is recorded."""
+"""The loop: order of calls, switches, policies at their own rate, what is recorded, and that there is only one."""
 
 from __future__ import annotations
 
-import numpy as np
+import ast
+from pathlib import Path
 
-from retorque.control import DirectTorque, TorqueAction
+import numpy as np
+import pytest
+
+from retorque.control.action import TorqueAction
+from retorque.control.controller import Controller
+from retorque.control.direct_torque import DirectTorque
 from retorque.loop.adapter import Adapter
-from retorque.loop.loop import Segment, run
+from retorque.loop.loop import Loop, run
+from retorque.loop.plant import GravityCompensated
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.simulate.target import Target
+from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "retorque"
 
 
 class Hold:
     """The gravity torque at home plus a constant."""
 
-    def __init__(self, duration: float, extra: float = 0.0):
-        self.duration = duration
+    def __init__(self, extra: float = 0.0, period: float = 0.0):
+        self.period = period
         self.times: list[float] = []
-        self._torque = np.broadcast_to(RigidBody(PANDA).gravity(PANDA.home) + extra, (2, 7))
+        self.torque = np.broadcast_to(RigidBody(PANDA).gravity(PANDA.home) + extra, (2, 7))
 
-    def at(self, time: float) -> TorqueAction:
-        self.times.append(time)
-        return TorqueAction(self._torque)
+    def reset(self, state: State) -> None:
+        self._start = state.time
+
+    def act(self, state: State) -> TorqueAction:
+        self.times.append(state.time - self._start)
+        return TorqueAction(self.torque)
 
 
 class Noting(Adapter):
@@ -33,12 +47,15 @@ class Noting(Adapter):
 
     learn_every = 20
 
-    def __init__(self) -> None:
-        super().__init__(PANDA, 2)
+    def __init__(self, timestep: float = 1e-3) -> None:
+        super().__init__(PANDA, 2, timestep)
         self.calls: list[str] = []
 
     def reset(self) -> None:
         self.calls.append("reset")
+
+    def carry(self) -> None:
+        self.calls.append("carry")
 
     def observe(self, state) -> None:
         self.calls.append("observe")
@@ -57,43 +74,112 @@ def _target() -> Target:
 
 def test_a_tick_is_observe_then_learn_then_correct() -> None:
     adapter = Noting()
-    run(_target(), [Segment(Hold(0.1), DirectTorque())], adapter)
+    run(Loop(_target(), Hold(), DirectTorque(), adapter), 0.1)
     assert adapter.calls.count("observe") == adapter.calls.count("correct") == 100
     assert adapter.calls.count("learn") == 5
     assert adapter.calls[:3] == ["observe", "learn", "correct"]
     assert adapter.calls[3:5] == ["observe", "correct"]
 
 
-def test_each_segments_clock_starts_at_zero_and_reset_is_asked_for() -> None:
-    adapter, first, second = Noting(), Hold(0.05), Hold(0.03)
-    segments = [Segment(first, DirectTorque()), Segment(second, DirectTorque(), reset_adapter=True)]
-    trace = run(_target(), segments, adapter)
+def test_a_switch_starts_the_policys_clock_and_carries_or_forgets() -> None:
+    adapter, first, second, third = Noting(), Hold(), Hold(), Hold()
+    loop = Loop(_target(), first, DirectTorque(), adapter)
+    run(loop, 0.05)
+    loop.switch(second, DirectTorque(), forget=True)
+    trace = run(loop, 0.03)
+    loop.switch(third, DirectTorque())
     assert first.times[0] == second.times[0] == 0.0
     assert (len(first.times), len(second.times)) == (50, 30)
-    assert adapter.calls.count("reset") == 1
+    assert [call for call in adapter.calls if call in ("reset", "carry")] == ["reset", "carry"]
     assert adapter.calls[: adapter.calls.index("reset")].count("correct") == 50
-    np.testing.assert_allclose(trace.time, np.arange(1, 9) * 0.01)
+    np.testing.assert_allclose(trace.time, np.arange(1, 4) * 0.01)
+
+
+def test_a_policy_acts_at_its_own_period_and_its_action_holds() -> None:
+    slow = Hold(period=0.02)
+    run(Loop(_target(), slow, DirectTorque()), 0.1)
+    np.testing.assert_allclose(slow.times, [0.0, 0.02, 0.04, 0.06, 0.08], atol=1e-12)
 
 
 def test_trace_holds_true_positions_commands_and_counts_progress() -> None:
     done: list[int] = []
-    target = _target()
-    trace = run(target, [Segment(Hold(0.1), DirectTorque())], Noting(), progress=done.append, every=5)
+    target, hold = _target(), Hold()
+    trace = run(Loop(target, hold, DirectTorque(), Noting()), 0.1, progress=done.append, every=5)
     assert trace.position.shape == trace.torque.shape == (20, 2, 7)
     assert sum(done) == 100
     np.testing.assert_array_equal(trace.position[-1], target.position)
-    np.testing.assert_allclose(trace.torque[0], Hold(1.0).at(0.0).torque)
+    np.testing.assert_allclose(trace.torque[0], hold.torque)
 
 
-def test_external_torque_and_events_come_at_their_time() -> None:
+def test_pushes_and_events_come_at_their_time() -> None:
     happened: list[float] = []
     target = _target()
 
-    def external(time: float) -> np.ndarray:
-        return np.full((2, 7), 5.0 if time >= 0.05 else 0.0)
+    def before(tick: int) -> None:
+        target.push(np.full((2, 7), 5.0 if tick >= 50 else 0.0))
+        if tick == 30:
+            happened.append(target.time)
 
-    events = {30: lambda: happened.append(target.time)}
-    trace = run(target, [Segment(Hold(0.1), DirectTorque())], Noting(), external=external, events=events)
+    trace = run(Loop(target, Hold(), DirectTorque()), 0.1, before=before)
     np.testing.assert_allclose(happened, [0.03])
     moved = np.abs(trace.position - PANDA.home).max(axis=(1, 2))
     assert moved[4] < 1e-9 and moved[-1] > 1e-3
+
+
+def test_what_does_not_fit_is_refused_when_the_loop_is_made() -> None:
+    class Servo(Controller):
+        gives = "position"
+
+        def command(self, state, action):
+            return Command(position=state.position)
+
+    with pytest.raises(RetorqueError, match="takes torques"):
+        Loop(_target(), Hold(), Servo())
+    with pytest.raises(RetorqueError, match="500 Hz"):
+        Loop(_target(), Hold(), DirectTorque(), Noting(timestep=2e-3))
+
+
+class AddsGravity:
+    """A simulated robot whose interface adds gravity compensation, as a Franka's does."""
+
+    takes = "torque"
+
+    def __init__(self, target: Target):
+        self.target, self.timestep = target, target.timestep
+        self.body = RigidBody(PANDA)
+
+    def read(self) -> State:
+        state = self.target.read()
+        self.gravity = self.body.gravity(state.position)
+        state.torque = state.torque - self.gravity
+        return state
+
+    def write(self, command: Command) -> None:
+        self.target.write(Command(torque=command.torque + self.gravity))
+
+
+def test_a_robot_that_adds_gravity_itself_moves_as_any_other() -> None:
+    plain, franka = _target(), _target()
+    run(Loop(plain, Hold(2.0), DirectTorque()), 0.2)
+    loop = Loop(GravityCompensated(AddsGravity(franka), PANDA), Hold(2.0), DirectTorque())
+    for _ in range(200):
+        reported = loop.tick().state.torque
+    np.testing.assert_allclose(franka.position, plain.position, atol=1e-12)
+    np.testing.assert_allclose(reported, Hold(2.0).torque, atol=1e-9)
+    assert PANDA.hardware_adds_gravity
+
+
+def test_there_is_one_control_loop() -> None:
+    """A loop that writes to a plant, or steps it, and also asks a controller, policy or adapter is a second one."""
+    asks = {"correct", "command", "observe", "act", "at", "bias"}
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        if path.name == "loop.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.For | ast.While):
+                calls = [c.func for c in ast.walk(node) if isinstance(c, ast.Call)]
+                called = {f.attr for f in calls if isinstance(f, ast.Attribute)}
+                if called & {"write", "step"} and called & asks:
+                    found.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert not found, found

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+from retorque.adapt import make
 from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
 from retorque.loop.health import Health
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
+from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
@@ -38,13 +42,14 @@ class Plus(Adapter):
     def learn(self):
         if self.fail:
             raise ValueError("broken")
+        return Belief.of("Plus", 0.0)
 
     def correct(self, state, nominal_torque):
         return nominal_torque + self.amount
 
 
 def settings(**changes):
-    return SupervisorSettings(**{"enable_ramp": 0.0, "recovery": 0.0, **changes})
+    return SupervisorSettings(**{"enable_ramp": 0.0, "recovery": 0.0, "bridge": 0.002, "fade": 0.005, **changes})
 
 
 class Rig:
@@ -59,6 +64,11 @@ class Rig:
         shape = (TRIALS, ROBOT.n)
         moved = 1e-4 * self.tick
         return State(self.tick * 1e-3, ROBOT.home + np.full(shape, moved), np.full(shape, 0.1), np.zeros(shape))
+
+    def learn(self):
+        belief = self.supervisor.learn()
+        if belief is not None:
+            self.supervisor.adopt(belief)
 
     def step(self, state=None, nominal=None):
         state = self.report() if state is None else state
@@ -134,15 +144,22 @@ def test_torque_limit():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_correction_that_is_not_finite_becomes_the_nominal_torque(value):
+def test_correction_that_is_not_finite_is_held_then_fades(value):
     adapter = Plus(1.0)
     rig = Rig(adapter)
     rig.step()
     adapter.amount[0, 2] = value
-    sent = rig.step()
-    np.testing.assert_allclose(sent[0], rig.nominal[0])
-    np.testing.assert_allclose(sent[1], rig.nominal[1] + 1.0)
+    assert_held_then_faded(rig, lambda: rig.step())
     assert has(rig, Health.BAD_CORRECTION) and not has(rig, Health.BAD_CORRECTION, 1)
+
+
+def assert_held_then_faded(rig, step):
+    """Trial 0's correction of 1 N·m stays for 2 ms, then falls by 0.2 a tick to nothing; trial 1 notices nothing."""
+    sent = np.array([step() for _ in range(9)])
+    np.testing.assert_allclose(
+        sent[:, 0] - 0.5, np.array([1, 1, 0.8, 0.6, 0.4, 0.2, 0, 0, 0])[:, None] * np.ones(7), atol=1e-9
+    )
+    np.testing.assert_allclose(sent[:, 1] - 0.5, np.ones((9, 7)))
 
 
 def test_adapter_that_raises_or_returns_another_shape_becomes_the_nominal_torque():
@@ -167,12 +184,12 @@ def test_stale_estimate_fades_to_nominal_and_comes_back():
     sent = []
     for _ in range(60):
         sent.append(rig.step()[0, 0] - 0.5)
-        rig.supervisor.learn()
+        rig.learn()
     assert sent[10] == pytest.approx(1.0) and 0.0 < sent[24] < 1.0 and sent[-1] == pytest.approx(0.0)
     assert has(rig, Health.STALE) and has(rig, Health.FAULT)
     adapter.fail = False
     rig.step()
-    rig.supervisor.learn()
+    rig.learn()
     rig.step()
     assert not has(rig, Health.STALE) and not has(rig, Health.FAULT)
 
@@ -187,15 +204,17 @@ def test_stale_estimate_fades_to_nominal_and_comes_back():
         ("velocity", -40.0, Health.OUT_OF_RANGE),
     ],
 )
-def test_unusable_report_means_nominal_torque_and_no_data(field, value, flag):
+def test_unusable_report_is_no_data_and_the_correction_is_held_then_fades(field, value, flag):
     adapter = Plus(1.0)
     rig = Rig(adapter)
     rig.step()
-    state = rig.report()
-    getattr(state, field)[0, 4] = value
-    sent = rig.step(state)
-    np.testing.assert_allclose(sent[0], rig.nominal[0])
-    np.testing.assert_allclose(sent[1], rig.nominal[1] + 1.0)
+
+    def step():
+        state = rig.report()
+        getattr(state, field)[0, 4] = value
+        return rig.step(state)
+
+    assert_held_then_faded(rig, step)
     assert has(rig, flag) and rig.supervisor.health[1] == Health.OK
     shown = adapter.seen[-1]
     assert np.all(np.isnan(shown.position[0])) and np.all(np.isfinite(shown.position[1]))
@@ -210,14 +229,104 @@ def test_torque_beyond_the_limit_is_no_data_but_the_correction_stays():
     assert has(rig, Health.SATURATED) and np.all(np.isnan(adapter.seen[-1].torque[0]))
 
 
-def test_recovery_ramp_after_a_rejected_report():
+def test_a_lone_bad_report_costs_nothing_and_a_fade_is_recovered_from():
     rig = Rig(Plus(1.0), recovery=0.01)
     rig.step()
-    state = rig.report()
-    state.position[0, 0] = np.nan
-    rig.step(state)
+
+    def bad():
+        state = rig.report()
+        state.position[0, 0] = np.nan
+        return rig.step(state)[0, 0] - 0.5
+
+    assert bad() == pytest.approx(1.0) and rig.step()[0, 0] - 0.5 == pytest.approx(1.0)
+    assert [bad() for _ in range(9)][-1] == pytest.approx(0.0)
     sent = rig.step()
     assert sent[0, 0] - 0.5 == pytest.approx(0.1) and sent[1, 0] - 0.5 == pytest.approx(1.0)
+
+
+def test_a_rejected_tick_never_drops_the_correction_in_one_step():
+    rig = Rig(Plus(30.0), bridge=0.0, fade=0.1)
+    before = rig.step()
+    for _ in range(100):
+        state = rig.report()
+        state.velocity[:] = np.nan
+        after = rig.step(state)
+        assert np.abs(after - before).max() <= 30.0 * 0.011
+        before = after
+    np.testing.assert_allclose(after, rig.nominal)
+
+
+@pytest.mark.parametrize("method", ["observe", "adopt", "carry", "reset"])
+def test_while_a_method_of_the_adapter_fails_the_nominal_torque_goes_out(method):
+    adapter = Plus(1.0, learn_every=1)
+    rig = Rig(adapter)
+    rig.step()
+    working = getattr(adapter, method)
+
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    def call():
+        if method == "adopt":
+            rig.learn()
+        elif method != "observe":
+            getattr(rig.supervisor, method)()
+
+    setattr(adapter, method, broken)
+    call()
+    for _ in range(10):
+        sent = rig.step()
+    np.testing.assert_allclose(sent, rig.nominal)
+    assert has(rig, Health.FAULT)
+    setattr(adapter, method, working)
+    call()
+    for _ in range(3):
+        sent = rig.step()
+    np.testing.assert_allclose(sent, rig.nominal + 1.0)
+
+
+@pytest.mark.parametrize("shape", [(3,), (TRIALS, 3), (5, 7), ()])
+def test_a_report_or_a_nominal_torque_of_another_shape_is_no_data(shape):
+    adapter = Plus(1.0)
+    rig = Rig(adapter)
+    rig.step()
+    odd = np.zeros(shape)
+    if shape:
+        rig.step(State(rig.tick * 1e-3, odd, odd, odd))
+        assert has(rig, Health.BAD_STATE)
+    sent = rig.step(nominal=odd)
+    assert sent.shape == (TRIALS, 7) and np.isfinite(sent).all() and has(rig, Health.BAD_NOMINAL)
+    np.testing.assert_allclose(rig.step(), rig.nominal + 1.0)
+    assert rig.supervisor.health.tolist() == [0, 0]
+
+
+def test_one_trials_bad_tick_leaves_the_others_score():
+    rig = Rig(Plus(1.0))
+    for tick in range(100):
+        state = rig.report()
+        if tick % 10 == 5:
+            state.position[0, 0] = np.nan
+        rig.step(state)
+    assert rig.supervisor.score.samples.tolist() == [0, 4]
+
+
+def test_one_robot_without_a_trials_axis():
+    one, two = Supervisor(make("recursive", ROBOT), settings()), Supervisor(make("recursive", ROBOT, 1), settings())
+    target = Target(ROBOT, Parameters.sample(ROBOT, profile_of(ROBOT), 1, 3), threads=1)
+    for tick in range(200):
+        state = target.read()
+        flat = State(state.time, state.position[0], state.velocity[0], state.torque[0])
+        nominal = RigidBody(ROBOT).gravity(state.position) + np.sin(0.02 * tick)
+        sent = []
+        for supervisor, report, torque in ((one, flat, nominal[0]), (two, state, nominal)):
+            supervisor.observe(report)
+            belief = supervisor.learn() if tick % 10 == 0 else None
+            if belief is not None:
+                supervisor.adopt(belief)
+            sent.append(supervisor.correct(report, torque))
+        assert sent[0].shape == (7,) and one.health.shape == ()
+        np.testing.assert_array_equal(sent[0], sent[1][0])
+        target.write(Command(torque=sent[1]))
 
 
 def test_nominal_torque_that_is_not_finite_is_held_then_gravity():
@@ -226,12 +335,12 @@ def test_nominal_torque_that_is_not_finite_is_held_then_gravity():
     broken = rig.nominal.copy()
     broken[0, 1] = np.nan
     held = rig.step(nominal=broken)
-    np.testing.assert_allclose(held[0], rig.nominal[0])
+    np.testing.assert_allclose(held[0], rig.nominal[0] + 1.0)
     np.testing.assert_allclose(held[1], rig.nominal[1] + 1.0)
     assert has(rig, Health.BAD_NOMINAL)
-    for _ in range(5):
+    for _ in range(9):
         last = rig.step(nominal=broken)
-    q = rig.supervisor._position[0]
+    q = rig.report().position[0] - 1e-4
     np.testing.assert_allclose(last[0], RigidBody(ROBOT).gravity(q), atol=1e-9)
 
 
@@ -290,7 +399,7 @@ def test_a_clock_set_anew_is_accepted_after_a_while():
 def test_joint_that_stops_reporting_is_found():
     rig = Rig(Plus(1.0))
     frozen = rig.report()
-    for _ in range(10):
+    for _ in range(15):
         state = rig.report()
         state.position[0, 2], state.velocity[0, 2] = frozen.position[0, 2], frozen.velocity[0, 2]
         sent = rig.step(state)
@@ -315,13 +424,13 @@ def test_shadow_mode_sends_the_nominal_torque_and_logs_and_scores_the_correction
     target = Target(ROBOT, parameters, threads=1)
     supervisor = Supervisor(Plus(1.0), settings(shadow=True, log_ticks=50))
     body = RigidBody(ROBOT)
-    state = target.read()
     for _ in range(400):
+        state = target.read()
         nominal = body.bias(state.position, state.velocity) - 5.0 * state.velocity
         supervisor.observe(state)
         sent = supervisor.correct(state, nominal)
         np.testing.assert_array_equal(sent, nominal)
-        state = target.step(sent)
+        target.write(Command(torque=sent))
     np.testing.assert_allclose(supervisor.score.without, 1.0, atol=0.05)
     np.testing.assert_allclose(supervisor.score.corrected, 0.0, atol=0.05)
     clock, correction, codes = supervisor.log()

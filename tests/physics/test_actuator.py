@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from retorque.physics.actuator import command_for, effective_torque, friction, friction_slope, losses
 from retorque.physics.default_profile import profile_of
-from retorque.physics.parameters import Parameters, bounds
+from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
+from retorque.physics.selection import DRAWN, Selection
 from retorque.robots.robot import Robot
 
 PANDA = Robot.load("panda")
@@ -96,13 +97,13 @@ def test_inverse_torque_command_gives_the_desired_acceleration(which: str) -> No
     if which == "sampled":
         p = Parameters.sample(PANDA, profile, 20, 5)
     else:
-        edge = bounds(PANDA, profile)[which == "high"]
-        p = Parameters.unflatten(PANDA, np.repeat(edge.flatten()[None], 20, axis=0))
+        chosen = Selection(PANDA, DRAWN, profile=profile)
+        p = chosen.apply(np.tile(chosen.upper if which == "high" else chosen.lower, (20, 1)))
     q = rng.uniform(PANDA.lower, PANDA.upper, (20, PANDA.n))
     qd, qdd, external = (rng.normal(0.0, s, (20, PANDA.n)) for s in (1.0, 5.0, 3.0))
     command = inverse_torque_command(RigidBody(PANDA), p, q, qd, qdd, external)
     acting = effective_torque(command, qd, p) + external
-    for trial, inertial in enumerate(p.inertial(PANDA)):
+    for trial, inertial in enumerate(p.total_inertial(PANDA)):
         truth = RigidBody(PANDA, inertial, p.armature[trial])
         found = truth.forward_dynamics(q[trial], qd[trial], acting[trial])
         np.testing.assert_allclose(found, qdd[trial], atol=1e-8)

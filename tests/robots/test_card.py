@@ -10,6 +10,7 @@ import pytest
 
 from retorque.robots import load, names
 from retorque.robots.card import UNITS, card_text, read_card, write_card
+from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 
 ARM = f"""
@@ -93,8 +94,8 @@ def test_reads_what_it_says(tmp_path: Path) -> None:
 def test_comes_back_as_written(name: str, tmp_path: Path) -> None:
     robot = load(name)
     path = tmp_path / "copy.toml"
-    write_card(robot, path)
-    copy = read_card(path)
+    assert robot.save(path) == path
+    copy = Robot.load(path)
     assert copy.links == robot.links and copy.frames == robot.frames
     assert np.array_equal(copy.home, robot.home)
     assert card_text(copy) == card_text(robot)

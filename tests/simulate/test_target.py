@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from retorque.physics.default_profile import critical_damping, profile_of
-from retorque.physics.parameters import Parameters, bounds
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.physics.selection import DRAWN, Selection
 from retorque.robots.command import Command
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.state import Base
@@ -63,7 +64,8 @@ def test_an_unforced_frictionless_arm_keeps_its_energy(name: str) -> None:
 def test_the_steepest_friction_stays_bounded_held_and_moved(name: str) -> None:
     robot = Robot.load(name)
     profile = profile_of(robot)
-    high = bounds(robot, profile)[1]
+    steepest = Selection(robot, DRAWN, profile=profile)
+    high = steepest.apply(steepest.upper)
     ideal = Parameters.ideal(robot)
     worst = replace(
         ideal,
@@ -93,8 +95,8 @@ def test_the_steepest_friction_stays_bounded_held_and_moved(name: str) -> None:
 def test_one_step_accelerates_as_the_hidden_inertias_say() -> None:
     robot = Robot.load("panda")
     p = Parameters.sample(robot, profile_of(robot), 6, 0)
-    quiet = replace(Parameters.ideal(robot, 6), mass_scale=p.mass_scale, centre_offset=p.centre_offset)
-    quiet = replace(quiet, armature=p.armature, payload_mass=p.payload_mass, payload_centre=p.payload_centre)
+    quiet = replace(Parameters.ideal(robot, 6), inertial=p.inertial)
+    quiet = replace(quiet, armature=p.armature, payload=p.payload)
     target = Target(robot, quiet, timestep=1e-5, threads=1)
     rng = np.random.default_rng(1)
     q, qd, torque, external = (rng.normal(0.0, s, (6, robot.n)) for s in (0.1, 0.5, 5.0, 2.0))
@@ -102,7 +104,7 @@ def test_one_step_accelerates_as_the_hidden_inertias_say() -> None:
     target.reset(q, qd)
     target.push(external)
     target.write(Command(torque=torque))
-    for trial, inertial in enumerate(quiet.inertial(robot)):
+    for trial, inertial in enumerate(quiet.total_inertial(robot)):
         body = RigidBody(robot, inertial, quiet.armature[trial])
         expected = body.forward_dynamics(q[trial], qd[trial], torque[trial] + external[trial])
         np.testing.assert_allclose((target.velocity[trial] - qd[trial]) / 1e-5, expected, rtol=1e-9, atol=1e-9)
@@ -123,7 +125,7 @@ def test_a_payload_can_be_picked_up_while_running() -> None:
     for _ in range(100):
         target.write(Command(torque=hold))
     assert np.abs(target.position - robot.home).max() < 1e-6
-    target.set_parameters(replace(target.parameters, payload_mass=np.array([2.0])))
+    target.set_parameters(target.parameters.with_payload(2.0))
     for _ in range(100):
         target.write(Command(torque=hold))
     assert np.abs(target.position - robot.home).max() > 1e-3

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from retorque.loop.adapter import Adapter
+from retorque.loop.single import Single
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError, unknown
@@ -44,34 +48,88 @@ ADAPTERS: dict[str, tuple[str, str]] = {
 """Every adapter on board: where its class is, and what it does."""
 
 
+def adapter_class(name: str) -> type[Adapter]:
+    """The class of an adapter on board, or a user's own named `module:Class`."""
+    where = ADAPTERS[name][0] if name in ADAPTERS else name
+    module, colon, attribute = where.partition(":")
+    if not colon:
+        raise unknown("adapter", name, ADAPTERS)
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        if name in ADAPTERS:
+            raise
+        raise RetorqueError(f"cannot load the adapter '{name}' ({error}); name it as module:Class") from error
+    if not (isinstance(found, type) and issubclass(found, Adapter)):
+        raise RetorqueError(f"'{name}' is not an adapter; derive its class from retorque.Adapter")
+    return found
+
+
 def make(
     name: str,
     robot: Robot,
-    trials: int = 1,
+    trials: int | tuple[()] = (),
     *,
     timestep: float = 1e-3,
     seed: int = 0,
     truth: Callable[[], Parameters] | None = None,
+    weights: str | Path | None = None,
+    settings: object | Mapping[str, Any] | None = None,
 ) -> Adapter:
     """The adapter of that name for a robot.
 
     Args:
-        name: one of `ADAPTERS`.
+        name: one of `ADAPTERS`, or a user's own class as `module:Class`.
         robot: the ideal robot.
-        trials: how many robots it serves at once.
+        trials: how many robots it serves at once, with arrays (trials, n); (): one robot, with arrays (n,).
         timestep: control period [s].
         seed: of whatever the adapter draws at random.
         truth: the target's parameters, for the oracle only.
+        weights: a file of weights instead of the ones on board, where the adapter has any.
+        settings: its settings, as its own dataclass or as names with values.
     """
-    if name not in ADAPTERS:
-        raise unknown("adapter", name, ADAPTERS)
-    module, _, cls = ADAPTERS[name][0].partition(":")
-    arguments: dict[str, Any] = {"timestep": timestep, "seed": seed}
-    if name == "oracle":
+    found = adapter_class(name)
+    takes = inspect.signature(found.__init__).parameters
+    given: dict[str, Any] = {"timestep": timestep, "seed": seed}
+    if "truth" in takes:
         if truth is None:
-            raise RetorqueError("the oracle adapter needs a simulated target's true parameters")
-        arguments["truth"] = truth
-    return getattr(import_module(module), cls)(robot, trials, **arguments)
+            raise RetorqueError(f"the adapter '{name}' needs a simulated target's true parameters")
+        given["truth"] = truth
+    if weights is not None:
+        if "weights" not in takes:
+            raise RetorqueError(f"the adapter '{name}' has no weights; leave them out")
+        given["weights"] = Path(weights)
+    if settings is not None and settings != {}:
+        if "settings" not in takes:
+            raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
+        given["settings"] = _settings(name, found, settings) if isinstance(settings, Mapping) else settings
+    adapter = found(robot, trials or 1, **given)
+    return adapter if trials != () else Single(adapter)
 
 
-__all__ = ["ADAPTERS", "Adapter", "make"]
+def _settings(name: str, adapter: type[Adapter], values: Mapping[str, Any]) -> object:
+    """An adapter's settings of names with values; texts, as a command line has them, become numbers."""
+    settings = adapter.settings_type
+    if settings is None or not is_dataclass(settings):
+        raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
+    kinds = {field.name: field.type for field in fields(settings)}
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in kinds:
+            raise unknown(f"setting of '{name}'", key, kinds)
+        try:
+            found[key] = _number(value, str(kinds[key])) if isinstance(value, str) else value
+        except ValueError:
+            raise RetorqueError(f"the setting '{key}' of '{name}' is a {kinds[key]}, not '{value}'") from None
+    return settings(**found)
+
+
+def _number(text: str, kind: str) -> object:
+    if kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    return int(text) if kind == "int" else float(text) if kind == "float" else text
+
+
+__all__ = ["ADAPTERS", "Adapter", "adapter_class", "make"]

@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mujoco.batch
 import numpy as np
 
-from retorque.adapt import ADAPTERS, Adapter, make
+from retorque.adapt import ADAPTERS, adapter_class, make
 from retorque.adapt.tam.adapter import TamAdapter
 from retorque.bench.hybrid_speed import hybrid_tick
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
+from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
+from retorque.loop.loop import Loop
+from retorque.loop.supervisor import Supervisor
 from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -27,11 +32,13 @@ from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import fixed_base, gains
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
+from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread, run_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench speed`."""
 
     robot: str = "panda"
@@ -54,10 +61,14 @@ def run(settings: Settings) -> Report:
     """Time everything, one thing after the other, on one thread."""
     names = settings.adapters or tuple(ADAPTERS)
     for name in names:
-        if name not in ADAPTERS:
-            raise unknown("adapter", name, ADAPTERS)
-    if settings.ticks < 100 or settings.batch < 1 or settings.repeats < 1 or settings.seed < 0:
-        raise RetorqueError("--ticks must be at least 100, --batch and --repeats at least 1, --seed at least 0")
+        adapter_class(name)
+    check_between("--ticks", settings.ticks, 100, 10_000_000)
+    check_between("--batch", settings.batch, 1, MOST_TRIALS)
+    check_between("--repeats", settings.repeats, 1, 1000)
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_spread()
+    if settings.cluster:  # times that machine
+        return run_jobs(run, [(replace(settings, cluster=""),)], 1, "speed", 1, settings.cluster)[0]
     robot = fixed_base(Robot.load(settings.robot))
     load = os.getloadavg()[0]
     rows = list(_algebra(robot, settings))
@@ -76,7 +87,7 @@ def run(settings: Settings) -> Report:
     )
     return Report(
         bench="speed",
-        settings={**{k: v for k, v in asdict(settings).items() if k != "json"}, "machine": machine},
+        settings={**recorded(settings), "machine": machine},
         rows=rows,
         notes="; not timed: ".join([notes, *skipped]),
     )
@@ -94,7 +105,9 @@ def _times(call: Callable[[], object], count: int) -> Array:
     return out
 
 
-def _row(robot: Robot, method: str, microseconds: Array, paper: float | None = None) -> Row:
+def _row(
+    robot: Robot, method: str, microseconds: Array, paper: float | None = None, metric: str = "time", **extra: float
+) -> Row:
     """Median as the mean; the interval is of the median (order statistics, normal approximation)."""
     values = np.sort(microseconds)
     count = len(values)
@@ -104,14 +117,14 @@ def _row(robot: Robot, method: str, microseconds: Array, paper: float | None = N
     return Row(
         robot=robot.name,
         method=method,
-        metric="time",
+        metric=metric,
         unit="us",
         mean=float(p50),
         std=float(np.std(values)),
         ci95=(float(values[low]), float(values[high])),
         trials=count,
         paper=paper,
-        extra={"p50": float(p50), "p99": float(p99), "p99.9": float(p999)},
+        extra={"p50": float(p50), "p99": float(p99), "p99.9": float(p999), **extra},
     )
 
 
@@ -124,7 +137,7 @@ def _algebra(robot: Robot, settings: Settings) -> Iterator[Row]:
     controller = JointImpedance(robot, *gains(robot, profile_of(robot)))
     action = WindowedSines.sample(robot.home, np.full(robot.n, 0.1), 1, 16.0, settings.seed).at(4.0)
     calls: dict[str, Callable[[], object]] = {
-        "joint impedance torque": lambda: controller.torque(state, action),
+        "joint impedance torque": lambda: controller.command(state, action),
         "rigid body inverse dynamics": lambda: body.inverse_dynamics(q, qd, qdd),
         "rigid body forward dynamics": lambda: body.forward_dynamics(q, qd, qdd),
         "rigid body mass matrix": lambda: body.mass_matrix(q),
@@ -136,45 +149,74 @@ def _algebra(robot: Robot, settings: Settings) -> Iterator[Row]:
         yield _row(robot, method, _times(call, settings.ticks))
 
 
+class Timed(Adapter):
+    """An adapter whose every call is timed.
+
+    Args:
+        adapter: what is timed.
+    """
+
+    def __init__(self, adapter: Adapter):
+        self.adapter, self.robot, self.trials = adapter, adapter.robot, adapter.trials
+        self.timestep, self.learn_every, self.health = adapter.timestep, adapter.learn_every, adapter.health
+        self.tick: list[float] = []
+        """Of `observe` and `correct` together, one a tick [us]."""
+        self.learning: list[float] = []
+        """Of each `learn` [us]."""
+
+    def observe(self, state: State) -> None:
+        begin = time.perf_counter_ns()
+        self.adapter.observe(state)
+        self.tick.append(1e-3 * (time.perf_counter_ns() - begin))
+
+    def learn(self) -> Belief | None:
+        begin = time.perf_counter_ns()
+        belief = self.adapter.learn()
+        self.learning.append(1e-3 * (time.perf_counter_ns() - begin))
+        return belief
+
+    def adopt(self, belief: Belief) -> None:
+        self.adapter.adopt(belief)
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        begin = time.perf_counter_ns()
+        torque = self.adapter.correct(state, nominal_torque)
+        self.tick[-1] += 1e-3 * (time.perf_counter_ns() - begin)
+        return torque
+
+
 def _adapter(robot: Robot, name: str, settings: Settings) -> Iterator[Row]:
-    """`observe` + `correct`, and `learn`, while the adapter drives one robot along a motion."""
+    """A tick of the supervised adapter, what of it is the adapter's own, and `learn`, along a motion of one robot."""
     target = _target(robot, 1, settings.seed)
-    adapter: Adapter = make(name, robot, 1, seed=settings.seed, truth=lambda: target.parameters)
+    bare = Timed(make(name, robot, 1, seed=settings.seed, truth=lambda: target.parameters))
+    supervised = Timed(Supervisor(bare))
     profile = profile_of(robot)
     controller = JointImpedance(robot, *gains(robot, profile))
     reference = WindowedSines.sample(robot.home, profile.tracking_amplitude, 1, 16.0, settings.seed)
-    state = target.read()
+    loop = Loop(target, reference, controller, supervised)
     warm = settings.ticks // 10
-    correct, learn = [], []
-    for tick in range(warm + settings.ticks):
-        nominal = controller.torque(state, reference.at((tick * target.timestep) % reference.duration))
-        begin = time.perf_counter_ns()
-        adapter.observe(state)
-        middle = time.perf_counter_ns()
-        if adapter.learn_every and tick % adapter.learn_every == 0:
-            adapter.learn()
-            learn.append(1e-3 * (time.perf_counter_ns() - middle))
-        after = time.perf_counter_ns()
-        command = adapter.correct(state, nominal)
-        correct.append(1e-3 * (time.perf_counter_ns() - after + middle - begin))
-        state = target.step(command)
-    yield _row(robot, f"{name} correct", np.array(correct[warm:]))
-    if learn:
-        yield _row(robot, f"{name} learn", np.array(learn[len(learn) // 10 :]))
-    if name == "tam" and isinstance(adapter, TamAdapter):
-        yield from _tam_parts(robot, adapter, state, nominal, settings)
+    for _ in range(warm + settings.ticks):
+        nominal = loop.tick().nominal.torque
+    own, whole = np.array(bare.tick[warm:]), np.array(supervised.tick[warm:])
+    yield _row(robot, name, own, metric="tick")
+    yield _row(robot, f"{name} supervised", whole, metric="tick", of_bare=float(np.median(whole) / np.median(own)))
+    if bare.learning:
+        yield _row(robot, f"{name} learn", np.array(bare.learning[len(bare.learning) // 10 :]))
+    if name == "tam" and isinstance(bare.adapter, TamAdapter):
+        assert nominal is not None
+        yield from _tam_parts(robot, bare.adapter, nominal, settings)
 
 
-def _tam_parts(robot: Robot, tam: TamAdapter, state: State, nominal: Array, settings: Settings) -> Iterator[Row]:
+def _tam_parts(robot: Robot, tam: TamAdapter, nominal: Array, settings: Settings) -> Iterator[Row]:
     """The adaptor's network alone, and a new latent: `learn` hides it, as it is made once in 200 ticks."""
-    q, qd, torque = tam.recent.last(0, tam.preset.window).transpose(0, 2, 3, 1)
-    ideal, probes = tam.context.ideal_response(state.position, state.velocity, nominal)
+    q, qd, torque = tam.history.last(tam.preset.window)[:, ::-1].transpose(0, 2, 3, 1)
+    ideal, probes = tam.context.ideal_response(q[..., 0], qd[..., 0], nominal)
 
     def correct() -> object:
         return tam.adaptor.correction(q, qd, torque, nominal, ideal, probes)
 
     def encode() -> None:  # the warm-up alone is longer than the longest history
-        tam.adaptor.set_latent(tam.encoder.push(tam.history.patch()))
+        tam.adaptor.set_latent(tam.encoder.push(tam.patches.next()))
 
     yield _row(robot, "tam adaptor", _times(correct, settings.ticks), paper=155.0)
     yield _row(robot, "tam encoder update", _times(encode, min(settings.ticks, 400)), paper=1000.0)
@@ -200,13 +242,15 @@ def _plain_steps(robot: Robot, settings: Settings) -> float:
 def _target_steps(robot: Robot, settings: Settings) -> float:
     """Steps a second of whole targets: limits, actuator model, MuJoCo and sensors."""
     target = _target(robot, settings.batch, settings.seed, noise=True)
-    command = np.broadcast_to(RigidBody(robot).gravity(robot.home), target.position.shape)
+    command = Command(torque=np.broadcast_to(RigidBody(robot).gravity(robot.home), target.position.shape))
     count = 100
     for _ in range(10):
-        target.step(command)
+        target.write(command)
+        target.read()
     begin = time.perf_counter()
     for _ in range(count):
-        target.step(command)
+        target.write(command)
+        target.read()
     return settings.batch * count / (time.perf_counter() - begin)
 
 

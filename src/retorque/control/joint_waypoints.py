@@ -17,7 +17,7 @@ class JointWaypoints(Reference):
         if not np.all(np.isfinite(points)) or not np.all(duration > 0.0):
             raise RetorqueError("waypoints must be finite and their segments longer than 0 s")
         self.points = points
-        self._segment = duration
+        self.segment = duration
         self._start = np.concatenate([np.zeros((len(duration), 1)), np.cumsum(duration, axis=1)], axis=1)
         self.duration = float(np.max(self._start))
         self._rows = np.arange(len(points))
@@ -52,9 +52,9 @@ class JointWaypoints(Reference):
         return cls(points, duration * share / share.sum(axis=1, keepdims=True))
 
     def at(self, time: float) -> JointAction:
-        last = self._segment.shape[1] - 1
+        last = self.segment.shape[1] - 1
         index = np.minimum(np.sum(self._start[:, 1:] <= time, axis=1), last)
-        length = self._segment[self._rows, index]
+        length = self.segment[self._rows, index]
         phase = (time - self._start[self._rows, index]) / length
         step, rate = minimum_jerk(phase)
         begin = self.points[self._rows, index]

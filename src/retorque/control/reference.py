@@ -18,7 +18,7 @@ class Reference(ABC):
     """[s]"""
     period = 0.0
     """A new action every tick [s]."""
-    _start = 0.0
+    _begun = 0.0
 
     @abstractmethod
     def at(self, time: float) -> Action:
@@ -26,11 +26,11 @@ class Reference(ABC):
 
     def reset(self, state: State) -> None:
         """The motion begins at this state."""
-        self._start = state.time
+        self._begun = state.time
 
     def act(self, state: State) -> Action:
         """The action at the state's time."""
-        return self.at(state.time - self._start)
+        return self.at(state.time - self._begun)
 
 
 def minimum_jerk(phase: Array) -> tuple[Array, Array]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from retorque.loop.belief import Belief
+from retorque.loop.memory import collect, restore
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+from retorque.work.tensors import load_tensors, save_tensors
+
+MEMORY, MEMORY_FORMAT = "an adapter's memory", 1
 
 
 class Adapter(ABC):
@@ -30,6 +36,8 @@ class Adapter(ABC):
     """The shortest and the longest control period that it serves [s]."""
     learn_every = 0
     """Ticks between calls of `learn`; 0: never."""
+    settings_type: type | None = None
+    """The dataclass of its settings, where it has any."""
     remembered: tuple[str, ...] = ()
     """Attributes that hold what was learnt or is being learnt: what `save` writes and `load` brings back."""
 
@@ -44,7 +52,7 @@ class Adapter(ABC):
         self.trials = trials
         self.timestep = timestep
         self.seed = seed
-        self.health = np.zeros(trials, dtype=np.int64)
+        self.health: Array = np.zeros(trials, dtype=np.int64)
         """(trials,) `Health` codes that the adapter itself sets."""
 
     def reset(self) -> None:
@@ -62,6 +70,31 @@ class Adapter(ABC):
 
     def adopt(self, belief: Belief) -> None:
         """Correct by this belief from now on."""
+
+    def save(self, path: str | Path) -> None:
+        """Write all that was learnt so far, whole or not at all."""
+        save_tensors(path, collect(self), MEMORY, MEMORY_FORMAT, self._identity())
+
+    def load(self, path: str | Path) -> None:
+        """Go on from what `save` wrote, in this process or another one, as if there had been no break."""
+        arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
+        for name, value in self._identity().items():
+            if header.get(name) != value:
+                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
+        restore(self, arrays)
+        self._restored()
+
+    def _restored(self) -> None:
+        """What was remembered is back in its place."""
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same where it is loaded."""
+        return {
+            "adapter": type(self).__name__,
+            "joints": list(self.robot.joint_names),
+            "trials": self.trials,
+            "timestep": self.timestep,
+        }
 
     @abstractmethod
     def correct(self, state: State, nominal_torque: Array) -> Array:

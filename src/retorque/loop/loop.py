@@ -62,6 +62,8 @@ class Loop:
             )
         self.plant, self.adapter = plant, adapter
         self._learner = learner or (InlineLearner(adapter) if adapter is not None else None)
+        self._fresh, self._act_at = True, -np.inf
+        self._action = Action()
         self._begin(policy, controller)
 
     def switch(self, policy: Policy, controller: Controller, *, forget: bool = False) -> None:
@@ -103,7 +105,6 @@ class Loop:
             )
         self.policy, self.controller = policy, controller
         self._fresh, self._act_at = True, -np.inf
-        self._action: Action
 
 
 def run(

@@ -6,85 +6,90 @@ import numpy as np
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-from retorque.robots.state import State
 from retorque.work.array import Array
+
+WINDOW = 0.02
+"""Time that is averaged [s]."""
+MEMORY = 2.0
+"""Time that is remembered [s]."""
 
 
 class Score:
-    """Torque that went missing, with and without the correction.
+    """Torque that went missing, with and without the correction, trial by trial.
 
-    Over a few ticks the robot received τ and answered with an acceleration; the ideal robot would have needed
+    Over a window the robot received τ and answered with an acceleration; the ideal robot would have needed
     ID₀(q, q̇, q̈) for it. The difference d = τ - ID₀ is what was lost. An adapter that knows the robot asks for a
     correction c of just that size, so d - c is what it fails to explain, and d what no correction leaves unexplained.
-    Both are averaged over `window` ticks and remembered for about `memory` seconds.
 
     Args:
         robot: the ideal robot.
-        trials: how many at once.
+        shape: of a report, (..., n).
         timestep: control period [s].
-        window: ticks averaged.
-        memory: [s]
     """
 
-    def __init__(self, robot: Robot, trials: int, timestep: float, window: int = 20, memory: float = 2.0):
+    def __init__(self, robot: Robot, shape: tuple[int, ...], timestep: float):
         self._body = RigidBody(robot)
-        self._period = window * timestep
-        self._window = window
-        self._rate = self._period / memory
-        self._torque = np.zeros((trials, robot.n))
-        self._correction = np.zeros((trials, robot.n))
-        self._from = np.zeros((2, trials, robot.n))
-        self._squares = np.zeros((2, trials, robot.n))
+        self._window = max(2, round(WINDOW / timestep))
+        self._period = self._window * timestep
+        self._rate = self._period / MEMORY
+        self._sums = np.zeros((2, *shape))  # reported torque, correction
+        self._from = np.zeros((3, *shape))
+        self._squares = np.zeros((2, *shape))
+        self._broken = np.zeros(shape[:-1], dtype=bool)
+        self.samples = np.zeros(shape[:-1], dtype=np.int64)
+        """(...) windows that counted."""
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
         self._squares[:] = 0.0
-        self.samples = 0
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin a new window: the last ticks do not hang together."""
+        self.samples[...] = 0
         self._count = -1
 
     @property
     def without(self) -> Array:
-        """RMS of the missing torque, (trials, n) [N·m]."""
+        """RMS of the missing torque, (..., n) [N·m]."""
         return np.sqrt(self._squares[0] / self._fill())
 
     @property
     def corrected(self) -> Array:
-        """RMS of the missing torque that the correction does not explain, (trials, n) [N·m]."""
+        """RMS of the missing torque that the correction does not explain, (..., n) [N·m]."""
         return np.sqrt(self._squares[1] / self._fill())
 
-    def tick(self, state: State, correction: Array) -> None:
-        """Take in a clean report and the correction asked for at it, (trials, n) [N·m]."""
+    def spoil(self, which: Array | bool = True) -> None:
+        """The window under way does not count in these trials (...)."""
+        self._broken |= which
+
+    def tick(self, report: Array, correction: Array) -> None:
+        """Take in a report (3, ..., n) of position, velocity and torque, and the correction asked for at it [N·m]."""
         if self._count < 0:
-            self._begin(state)
+            self._begin(report)
         else:
-            self._torque += state.torque
+            self._sums[0] += report[2]
             self._count += 1
             if self._count == self._window:
-                self._finish(state)
-                self._begin(state)
-        self._correction += correction
+                self._finish(report)
+                self._begin(report)
+        self._sums[1] += correction
 
-    def _begin(self, state: State) -> None:
+    def _begin(self, report: Array) -> None:
         self._count = 0
-        self._torque[:] = 0.0
-        self._correction[:] = 0.0
-        self._from[0], self._from[1] = state.position, state.velocity
+        self._sums[:] = 0.0
+        self._broken[...] = False
+        self._from[:] = report
 
-    def _finish(self, state: State) -> None:
-        acceleration = (state.velocity - self._from[1]) / self._period
-        middle = 0.5 * (state.position + self._from[0])
-        speed = 0.5 * (state.velocity + self._from[1])
-        lost = self._torque / self._window - self._body.inverse_dynamics(middle, speed, acceleration)
-        left = lost - self._correction / self._window
-        self._squares[0] += self._rate * (lost * lost - self._squares[0])
-        self._squares[1] += self._rate * (left * left - self._squares[1])
-        self.samples += 1
+    def _finish(self, report: Array) -> None:
+        acceleration = (report[1] - self._from[1]) / self._period
+        middle, speed = 0.5 * (report[:2] + self._from[:2])
+        torque, correction = self._sums / self._window
+        lost = torque - self._body.inverse_dynamics(middle, speed, acceleration)
+        left = lost - correction
+        good = ~self._broken & np.isfinite(left).all(axis=-1)
+        rate = self._rate * good[..., None]
+        for squares, error in zip(self._squares, (lost, left), strict=True):
+            squares += rate * (np.where(good[..., None], error, 0.0) ** 2 - squares)
+        self.samples += good
 
-    def _fill(self) -> float:
-        """How much of the running mean's weight has been filled."""
-        return 1.0 - (1.0 - self._rate) ** self.samples if self.samples else 1.0
+    def _fill(self) -> Array:
+        """How much of the running mean's weight has been filled, (..., 1)."""
+        return np.where(self.samples > 0, 1.0 - (1.0 - self._rate) ** self.samples, 1.0)[..., None]

@@ -24,17 +24,39 @@ def friction(velocity: Array, p: Parameters) -> Array:
     return _by_sign(p.friction_amplitude, velocity) * rise
 
 
-def friction_slope(velocity: Array, p: Parameters) -> Array:
-    """Derivative of viscous plus sigmoidal friction by velocity, (..., n) [N·m·s/rad]."""
+def friction_slope(velocity: Array, p: Parameters, slip_slope: Array | None = None) -> Array:
+    """Derivative of all friction by velocity, (..., n) [N·m·s/rad].
+
+    Args:
+        velocity: (..., n) [rad/s].
+        p: the target's parameters.
+        slip_slope: derivative of the presliding states by velocity, where the path is known; see `SlipState`.
+    """
     slope, shift = _by_sign(p.friction_slope, velocity), _by_sign(p.friction_shift, velocity)
     value = expit(slope * (velocity + shift))
     amplitude = _by_sign(p.friction_amplitude, velocity)
-    return _by_sign(p.viscous, velocity) + amplitude * slope * value * (1.0 - value)
+    out = _by_sign(p.viscous, velocity) + amplitude * slope * value * (1.0 - value)
+    if p.friction.count:
+        # Friction that falls with speed (Stribeck) has a negative slope, which no integrator takes as damping.
+        out = np.maximum(out + np.sum(p.friction.slopes(velocity, slip_slope) * p.friction_coefficients, axis=-1), 0.0)
+    return out
 
 
-def losses(velocity: Array, p: Parameters) -> Array:
-    """What velocity costs: damping + friction - bias (B.2, B.3), (..., n) [N·m]."""
-    return _by_sign(p.viscous, velocity) * velocity + friction(velocity, p) - _by_sign(p.torque_bias, velocity)
+def losses(velocity: Array, p: Parameters, position: Array | None = None, slip: Array | None = None) -> Array:
+    """What motion costs: damping + friction - bias (B.2, B.3) + spring, (..., n) [N·m].
+
+    Args:
+        velocity: (..., n) [rad/s].
+        p: the target's parameters.
+        position: (..., n) [rad]; without it springs are slack.
+        slip: (..., n, distances) presliding states, where the path is known.
+    """
+    out = _by_sign(p.viscous, velocity) * velocity + friction(velocity, p) - _by_sign(p.torque_bias, velocity)
+    if p.friction.count:
+        out = out + p.friction.torque(velocity, p.friction_coefficients, slip)
+    if position is not None and np.any(p.stiffness):
+        out = out + p.stiffness * (position - p.rest_position)
+    return out
 
 
 def drive(command: Array, p: Parameters) -> Array:
@@ -55,11 +77,13 @@ def inverse_drive(torque: Array, p: Parameters) -> Array:
     return scaled / _by_sign(p.torque_scale, scaled)
 
 
-def effective_torque(command: Array, velocity: Array, p: Parameters) -> Array:
+def effective_torque(command: Array, velocity: Array, p: Parameters, position: Array | None = None) -> Array:
     """The torque that moves the joint under a command at a velocity (B.5), (..., n) [N·m]."""
-    return drive(command, p) - losses(velocity, p)
+    return drive(command, p) - losses(velocity, p, position)
 
 
-def command_for(effective: Array, velocity: Array, p: Parameters) -> Array:
+def command_for(
+    effective: Array, velocity: Array, p: Parameters, position: Array | None = None, slip: Array | None = None
+) -> Array:
     """The command that yields an effective torque at a velocity (B.6 - B.8), (..., n) [N·m]."""
-    return inverse_drive(effective + losses(velocity, p), p)
+    return inverse_drive(effective + losses(velocity, p, position, slip), p)

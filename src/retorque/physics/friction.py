@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,33 @@ class Friction:
     """Separate coefficients for each direction of motion."""
     offset: bool = True
     """A constant torque: sensor bias or a spring [N·m]."""
+
+    @classmethod
+    def of_terms(cls, terms: Sequence[str], limit: float = 0.02) -> Friction:
+        """The model with these `names`; names that no model has are refused."""
+        sides = [term.rsplit(" ", 1)[-1] in ("forward", "backward") for term in terms if term != "offset"]
+        stems = [term.rsplit(" ", 1)[0] if any(sides) and term != "offset" else term for term in terms]
+        numbers: dict[str, list[float]] = {"presliding": [], "stribeck": [], "saturating": []}
+        for stem in dict.fromkeys(stems):
+            kind, _, value = stem.partition(" ")
+            if kind in numbers:
+                try:
+                    numbers[kind].append(float(value))
+                except ValueError:
+                    raise RetorqueError(f"the friction term '{stem}' needs one number, such as '{kind} 0.1'") from None
+        found = cls(
+            coulomb="coulomb" in stems,
+            limit=limit,
+            presliding=tuple(numbers["presliding"]),
+            viscous="viscous" in stems,
+            stribeck=tuple(numbers["stribeck"]),
+            saturating=tuple(numbers["saturating"]),
+            asymmetric=any(sides),
+            offset="offset" in terms,
+        )
+        if found.names != tuple(terms):
+            raise RetorqueError(f"friction terms {', '.join(terms)} are not in order; write: {', '.join(found.names)}")
+        return found
 
     def __post_init__(self) -> None:
         if not self.limit > 0.0:
@@ -104,9 +132,36 @@ class Friction:
         """Friction torque (..., n) [N·m] of coefficients (n, count)."""
         return np.sum(self.features(velocity, slip) * coefficients, axis=-1)
 
+    def slopes(self, velocity: Array, slip_slope: Array | None = None) -> Array:
+        """(..., n, count) derivatives of `features` by velocity [s/rad].
 
+        Args:
+            velocity: (..., n) [rad/s].
+            slip_slope: (..., n, distances) derivative of the presliding states by velocity, where the path is known.
+        """
+        velocity = np.asarray(velocity, dtype=float)
+        sign, rise = limited_sign(velocity, self.limit), np.where(np.abs(velocity) < self.limit, 1.0 / self.limit, 0.0)
+        terms = [rise] if self.coulomb else []
+        for value in self.presliding:
+            terms.append(rise if slip_slope is None else slip_slope[..., DISTANCES.index(value)])
+        if self.viscous:
+            terms.append(np.ones_like(velocity))
+        for value in self.stribeck:
+            terms.append((rise - 2.0 * sign * velocity / value**2) * np.exp(-np.square(velocity / value)))
+        terms += [
+            1.0 / (value * np.square(np.cosh(np.clip(velocity / value, -50.0, 50.0)))) for value in self.saturating
+        ]
+        if self.asymmetric:
+            forward = velocity >= 0.0
+            terms = [side for term in terms for side in (np.where(forward, term, 0.0), np.where(forward, 0.0, term))]
+        if self.offset:
+            terms.append(np.zeros_like(velocity))
+        return np.stack(terms, axis=-1) if terms else np.zeros((*velocity.shape, 0))
+
+
+NO_FRICTION = Friction(coulomb=False, viscous=False, offset=False)
 PRESETS: dict[str, Friction] = {
-    "none": Friction(coulomb=False, viscous=False, offset=False),
+    "none": NO_FRICTION,
     "sign": Friction(viscous=False, offset=False),
     "coulomb-viscous": Friction(),
     "saturating": Friction(saturating=(0.2,)),

@@ -6,6 +6,8 @@ of a tree is linear in them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from retorque.robots.robot import Robot
@@ -64,6 +66,19 @@ def from_pseudo_inertia(matrix: Array) -> Array:
     )
 
 
+def moved(vector: Array, rotation: Array, origin: Array) -> Array:
+    """The ten parameters (..., 10) of the same body seen from another frame.
+
+    Args:
+        vector: (..., 10) in the body's frame.
+        rotation: (3, 3) of the body's frame in the other.
+        origin: (3,) of the body's frame in the other [m].
+    """
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation, origin
+    return from_pseudo_inertia(pose @ pseudo_inertia(vector) @ pose.T)
+
+
 def nearest_feasible(vector: Array, floor: float = 1e-6) -> Array:
     """The parameters with every pseudo-inertia eigenvalue lifted to at least `floor`; feasible ones unchanged."""
     values, vectors = np.linalg.eigh(pseudo_inertia(vector))
@@ -82,3 +97,21 @@ def robot_inertia(robot: Robot) -> Array:
         np.array([link.centre for link in links]),
         np.array([link.inertia_matrix for link in links]),
     )
+
+
+def with_inertias(robot: Robot, inertial: Array, armature: Array) -> Robot:
+    """The robot with other ten parameters (links, 10) and rotor inertias (n,)."""
+    mass, centre, inertia = from_vector(inertial)
+    rotors = iter(armature.tolist())
+    links, index = [], 0
+    for link in robot.links:
+        if link.joint is None:
+            links.append(link)
+            continue
+        joint = link.joint if link.joint.kind == "free" else replace(link.joint, armature=next(rotors))
+        x, y, z = centre[index].tolist()
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia[index].tolist()
+        about = (xx, yy, zz, xy, xz, yz) if mass[index] != 0.0 else link.inertia
+        links.append(replace(link, joint=joint, mass=float(mass[index]), centre=(x, y, z), inertia=about))
+        index += 1
+    return robot.with_links(tuple(links))

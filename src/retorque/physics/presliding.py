@@ -36,3 +36,31 @@ def slip(q: Array, start: Array | None = None, distances: tuple[float, ...] = DI
         state = keep[index] * state + push[index]
         out[index] = state
     return out
+
+
+class SlipState:
+    """The same, step by step: where every joint of some robots stands, and where a velocity would take it.
+
+    Args:
+        position: (..., n) where the joints are now, unwound [rad].
+    """
+
+    def __init__(self, position: Array):
+        self._position = np.array(position, dtype=float)
+        self.value = np.zeros((*self._position.shape, len(DISTANCES)))
+        """(..., n, distances) within -1 and 1."""
+
+    def advance(self, position: Array) -> None:
+        """The joints have moved on, to (..., n) [rad]."""
+        step = (position - self._position)[..., None]
+        self._position[...] = position
+        keep = np.exp(-np.abs(step) / DISTANCES)
+        self.value = keep * self.value + np.sign(step) * (1.0 - keep)
+
+    def after(self, velocity: Array, timestep: float) -> tuple[Array, Array]:
+        """The state after a step at a velocity (..., n), and its derivative by it, (..., n, distances) [s/rad]."""
+        step = timestep * np.asarray(velocity)[..., None] / DISTANCES
+        keep = np.exp(-np.abs(step))
+        sign = np.sign(step)
+        slope = (1.0 - sign * self.value) * keep * (timestep / np.asarray(DISTANCES))
+        return keep * self.value + sign * (1.0 - keep), slope

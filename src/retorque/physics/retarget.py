@@ -31,11 +31,11 @@ def inverse_torque_command(
         timestep: how long the command is held [s]; steep friction changes within a tick, and with the tick's length the
             command pays for the friction at its end.
     """
-    inertial = p.inertial(body.robot)
+    inertial = p.total_inertial(body.robot)
     torque = apply_inertial(body, inertial, q, qd, qdd) + p.armature * qdd
     if timestep > 0.0:
         torque = torque + timestep * friction_slope(qd, p) * qdd
-    return command_for(torque - external, qd, p)
+    return command_for(torque - external, qd, p, q)
 
 
 def apply_inertial(body: RigidBody, inertial: Array, q: Array, qd: Array, qdd: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
@@ -13,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from retorque.robots import validate
+from retorque.robots.card_losses import loss_lines, read_losses
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Frame, Geom, Joint, Kind, Link, Robot, Shape
 from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
 
 UNITS = "m, rad, kg, kg·m², N·m, s (along prismatic joints m, N and kg)"
 """The one system of units a card may have; each card says it."""
@@ -60,6 +61,7 @@ def read_card(path: str | Path) -> Robot:
         frames={} if frames is None else {key: _frame(frames.table(key)) for key in frames.data},
         end_effectors=top.texts("end_effectors"),
         profile=None if profile is None else _profile(profile, joints),
+        **read_losses(top, links),
     )
     top.nothing_else()
     return validate.check(robot, where)
@@ -241,12 +243,9 @@ def _profile(table: _Table, joints: int) -> Profile:
     return profile
 
 
-def write_card(robot: Robot, path: str | Path) -> None:
+def write_card(robot: Robot, path: str | Path) -> Path:
     """Write a robot as a card, whole or not at all; numbers keep every digit."""
-    path = Path(path)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(card_text(robot), encoding="utf-8")
-    os.replace(beside, path)
+    return write_whole(path, card_text(robot))
 
 
 def card_text(robot: Robot) -> str:
@@ -268,6 +267,7 @@ def card_text(robot: Robot) -> str:
         lines += _frame_lines(f"frames.{_quoted(name)}", frame)
     for link in robot.links:
         lines += _link_lines(link)
+    lines += loss_lines(robot)
     if robot.profile is not None:
         lines += _profile_lines(robot.profile)
     return "\n".join(lines) + "\n"

@@ -1,8 +1,9 @@
-"""A robot as an MJCF text and as a MuJoCo model: the frictionless ideal tree with simple shapes."""
+"""A robot as an MJCF text and as a MuJoCo model: its tree with simple shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import mujoco
@@ -20,9 +21,11 @@ Element = ElementTree.Element
 def write_mjcf(robot: Robot, *, timestep: float = 0.001, contact: bool = False, limits: bool = False) -> str:
     """The robot as an MJCF text.
 
-    There is no friction, damping or actuator: torques are applied to the joints (`qfrc_applied`). Links have the shapes
-    of their cards, or capsules where a card has none. The end-effector, the payload mount and the robot's frames are
-    sites; the home pose is the keyframe "home". Velocity limits have no place in the format.
+    There is no actuator: torques are applied to the joints (`qfrc_applied`). Identified friction becomes joint damping
+    (its viscous part, the mean of both directions) and `frictionloss` (its dry part in fast motion); offsets and
+    hysteresis have no place in the format, nor have velocity limits. Links have the shapes of their cards, or capsules
+    where a card has none. The end-effector, the payload mount and the robot's frames are sites; the home pose is the
+    keyframe "home".
 
     Args:
         robot: The robot.
@@ -37,7 +40,8 @@ def write_mjcf(robot: Robot, *, timestep: float = 0.001, contact: bool = False, 
 
 
 def to_mjmodel(robot: Robot, timestep: float = 0.001, contact: bool = False, limits: bool = False) -> mujoco.MjModel:
-    """The robot as a compiled MuJoCo model; see `write_mjcf`."""
+    """The robot as a compiled MuJoCo model; see `write_mjcf`. Friction is left out: simulations add their own."""
+    robot = replace(robot, friction=None)
     return mujoco.MjModel.from_xml_string(write_mjcf(robot, timestep=timestep, contact=contact, limits=limits))
 
 
@@ -76,6 +80,7 @@ def _document(robot: Robot, timestep: float, contact: bool, limits: bool, exclud
     keyframe = ElementTree.SubElement(root, "keyframe")
     base = [*robot.links[0].position, *robot.links[0].quaternion] if robot.floating else []
     ElementTree.SubElement(keyframe, "key", name="home", qpos=_text([*base, *robot.home]))
+    _losses(root, robot)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -161,6 +166,18 @@ def _shapes(robot: Robot, elements: dict[str, Element], contact: bool) -> None:
     for capsule in capsules(robot):
         if capsule.link in elements and capsule.link not in shaped:
             add(capsule.link, type="capsule", fromto=_text([*capsule.start, *capsule.end]), size=repr(capsule.radius))
+
+
+def _losses(root: Element, robot: Robot) -> None:
+    """Damping and dry friction, where the robot has them."""
+    if robot.friction is None:
+        return
+    numbers = zip(robot.joint_names, robot.friction.viscous, robot.friction.coulomb, strict=True)
+    own = {name: (damping, dry) for name, damping, dry in numbers}
+    for element in root.iter("joint"):
+        damping, dry = own[element.get("name", "")]
+        element.set("damping", repr(float(damping)))
+        element.set("frictionloss", repr(float(dry)))
 
 
 def _frames(robot: Robot) -> dict[str, Frame]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 
+from retorque.robots.losses import Drive, JointFriction, Uncertainty
 from retorque.robots.profile import Profile
-from retorque.work.array import Array
+from retorque.work.array import Array, read_only
 from retorque.work.errors import RetorqueError, unknown
 
 Kind = Literal["revolute", "prismatic", "free"]
@@ -121,10 +124,29 @@ class Robot:
     """True where the real robot's torque interface adds gravity compensation of its own."""
     profile: Profile | None = None
     """Ranges of what may be hidden, where the card has them; see `retorque.physics.default_profile.profile_of`."""
-    frames: dict[str, Frame] = field(default_factory=dict)
+    frames: Mapping[str, Frame] = field(default_factory=dict)
     """Further named frames (fingertips, feet, camera mounts)."""
     end_effectors: tuple[str, ...] = ()
     """Names of those frames that are hands, where there are several; `end_effector` is one of them or its own."""
+    friction: JointFriction | None = None
+    """Of every joint, where it was identified; the ideal robot has none."""
+    drive: Drive | None = None
+    """Between commands and torques, where it was identified; the ideal robot's is exact."""
+    uncertainty: Uncertainty | None = None
+    """Of masses, inertias and armatures, where they were identified."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "home", read_only(self.home))
+        object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
+        for part in (self.profile, self.friction, self.drive, self.uncertainty):
+            for name, value in vars(part).items() if part is not None else ():
+                if isinstance(value, np.ndarray):
+                    object.__setattr__(part, name, read_only(value))
+
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[dict[str, Any]]]:
+        """How a robot travels to another process: as what it was made of, so that it arrives read-only again."""
+        made_of = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _remade, ({**made_of, "frames": dict(self.frames)},)
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
@@ -152,23 +174,23 @@ class Robot:
 
     @cached_property
     def lower(self) -> Array:  # (n,) [rad]
-        return np.array([joint.lower for joint in self.joints])
+        return read_only([joint.lower for joint in self.joints])
 
     @cached_property
     def upper(self) -> Array:  # (n,) [rad]
-        return np.array([joint.upper for joint in self.joints])
+        return read_only([joint.upper for joint in self.joints])
 
     @cached_property
     def velocity_limit(self) -> Array:  # (n,) [rad/s]
-        return np.array([joint.velocity_limit for joint in self.joints])
+        return read_only([joint.velocity_limit for joint in self.joints])
 
     @cached_property
     def torque_limit(self) -> Array:  # (n,) [N·m]
-        return np.array([joint.torque_limit for joint in self.joints])
+        return read_only([joint.torque_limit for joint in self.joints])
 
     @cached_property
     def armature(self) -> Array:  # (n,) [kg·m²]
-        return np.array([joint.armature for joint in self.joints])
+        return read_only([joint.armature for joint in self.joints])
 
     def link(self, name: str) -> Link:
         """The link of that name."""
@@ -192,28 +214,17 @@ class Robot:
 
     @staticmethod
     def load(name: str | Path) -> Robot:
-        """A robot on board by its name, or the robot in an MJCF, URDF or card file by its path."""
+        """A robot on board by its name, one in a card, MJCF or URDF file by its path, or `menagerie:NAME`."""
         from retorque.robots.library import load
 
         return load(name)
 
-    @staticmethod
-    def from_mjcf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in an MJCF file, cut to the named joints (the others are welded at their reference position)."""
-        from retorque.robots.mjcf import read_mjcf
+    def save(self, path: str | Path) -> Path:
+        """Write the robot as a card, which `load` reads, whole or not at all; the path."""
+        from retorque.robots.card import write_card
 
-        return read_mjcf(path, joints)
+        return write_card(self, path)
 
-    @staticmethod
-    def from_urdf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in a URDF file, cut to the named joints (the others are welded at zero)."""
-        from retorque.robots.urdf import read_urdf
 
-        return read_urdf(path, joints)
-
-    @staticmethod
-    def from_menagerie(name: str, joints: tuple[str, ...] | None = None) -> Robot:
-        """A robot of the `mujoco-menagerie` package, by its folder's name."""
-        from retorque.robots.mjcf import read_menagerie
-
-        return read_menagerie(name, joints)
+def _remade(made_of: dict[str, Any]) -> Robot:
+    return Robot(**made_of)

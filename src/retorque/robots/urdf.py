@@ -12,7 +12,7 @@ from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
 from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
-from retorque.robots.urdf_writer import write_urdf
+from retorque.robots.urdf_writer import UNLIMITED, write_urdf
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -167,8 +167,8 @@ def _joint(edge: Element, kind: Kind, where: str) -> Joint:
         axis=vector(axis / length),
         lower=lower,
         upper=upper,
-        torque_limit=effort if effort != 0.0 else np.inf,
-        velocity_limit=velocity if velocity != 0.0 else np.inf,
+        torque_limit=effort if effort != 0.0 and effort < UNLIMITED else np.inf,
+        velocity_limit=velocity if velocity != 0.0 and velocity < UNLIMITED else np.inf,
         armature=_armature(edge),
     )
 

@@ -12,6 +12,8 @@ from retorque.robots.robot import Frame, Link, Robot
 from retorque.robots.shapes import Capsule, capsules
 
 Element = ElementTree.Element
+UNLIMITED = 1e9
+"""Written for an unknown torque or velocity limit, without which other programs refuse a joint [N·m or rad/s]."""
 AXES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
@@ -20,7 +22,9 @@ def write_urdf(robot: Robot) -> str:
 
     The end-effector, the payload mount and the robot's frames are links on fixed joints. URDF has no place for rotor
     inertias, gravity or a home pose: armatures and home are written as comments, which `read_urdf` understands and
-    other programs skip; gravity is left out.
+    other programs skip; gravity is left out. Identified friction becomes `<dynamics>`: damping is the viscous part, the
+    mean of both directions, and friction the dry part of fast motion; offsets, Stribeck terms and hysteresis have no
+    place there. Unknown limits are written as 1e9, which `read_urdf` understands as unknown.
     """
     root = Element("robot", name=robot.name)
     home = " ".join(f"{joint.name} {float(value)!r}" for joint, value in zip(robot.joints, robot.home, strict=True))
@@ -37,6 +41,7 @@ def write_urdf(robot: Robot) -> str:
     taken = {link.name for link in robot.links}
     for name, frame in frames.items():
         _frame(root, f"{name}_frame" if name in taken else name, frame)
+    _losses(root, robot)
     ElementTree.indent(root)
     return '<?xml version="1.0"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -85,16 +90,25 @@ def _joint(root: Element, link: Link) -> None:
         return
     ElementTree.SubElement(element, "axis", xyz=_text(joint.axis))
     limit = ElementTree.SubElement(element, "limit")
-    for key, value in (
-        ("lower", joint.lower),
-        ("upper", joint.upper),
-        ("effort", joint.torque_limit),
-        ("velocity", joint.velocity_limit),
-    ):
+    for key, value in (("lower", joint.lower), ("upper", joint.upper)):
         if np.isfinite(value):
             limit.set(key, repr(float(value)))
+    for key, value in (("effort", joint.torque_limit), ("velocity", joint.velocity_limit)):
+        limit.set(key, repr(float(min(value, UNLIMITED))))
     if joint.armature > 0.0:
         element.append(ElementTree.Comment(f" armature {float(joint.armature)!r} "))
+
+
+def _losses(root: Element, robot: Robot) -> None:
+    """Damping and dry friction, where the robot has them: as much of its friction as the format can say."""
+    if robot.friction is None:
+        return
+    numbers = zip(robot.joint_names, robot.friction.viscous, robot.friction.coulomb, strict=True)
+    own = {name: (damping, dry) for name, damping, dry in numbers}
+    for element in root.findall("joint"):
+        if element.get("name") in own:
+            damping, dry = own[element.get("name", "")]
+            ElementTree.SubElement(element, "dynamics", damping=repr(float(damping)), friction=repr(float(dry)))
 
 
 def _frame(root: Element, name: str, frame: Frame) -> None:

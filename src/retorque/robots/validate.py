@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from retorque.robots.losses import check_drive, check_friction, check_uncertainty
 from retorque.robots.robot import Frame, Geom, Link, Robot
 from retorque.work.errors import RetorqueError, unknown
 
@@ -34,6 +35,12 @@ def check(robot: Robot, where: str) -> Robot:
             _check_geom(link, geom, where)
     _check_frames(robot, where)
     _check_home(robot, where)
+    if robot.friction is not None:
+        check_friction(robot.friction, robot.n, where)
+    if robot.drive is not None:
+        check_drive(robot.drive, robot.n, where)
+    if robot.uncertainty is not None:
+        check_uncertainty(robot.uncertainty, len(robot.moving_links), robot.n, where)
     gravity = np.asarray(robot.gravity, dtype=float)
     if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
         raise RetorqueError(f"{where}: gravity must be three finite numbers in m/s², not {robot.gravity}")

@@ -109,7 +109,7 @@ class Target:
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
-        mass, centre, inertia = from_vector(parameters.inertial(self.robot))
+        mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
         principal, axes = np.linalg.eigh(inertia)
         axes[..., :, 0] *= np.linalg.det(axes)[..., None]
         batch = self._world.batch

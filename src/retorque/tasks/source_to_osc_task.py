@@ -8,6 +8,7 @@ import numpy as np
 
 from retorque.control.operational_space import OperationalSpace
 from retorque.control.pose_waypoints import PoseWaypoints
+from retorque.loop.loop import Loop
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.simulate.target import Target
@@ -70,7 +71,7 @@ class SourceToOscTask:
         """The robots whose parameters are hidden, with the condition's payload."""
         target = self.source.target(threads)
         mass = np.full(target.trials, CONDITIONS[condition])
-        target.set_parameters(replace(target.parameters, payload_mass=mass))
+        target.set_parameters(target.parameters.with_payload(mass))
         return target
 
     def ideal(self, threads: int = 0) -> Target:
@@ -102,13 +103,12 @@ def possible_motions(robot: Robot, trials: int, duration: float, seed: int) -> P
 
 def _stays_inside(robot: Robot, motion: PoseWaypoints) -> Array:
     """Whether the ideal robot stays within its limits on each motion, (trials,)."""
-    controller = OperationalSpace(robot)
     count = len(motion.position)
     target = Target(robot, Parameters.ideal(robot, count), timestep=CHECK_PERIOD, threads=1)
-    state = target.read()
+    loop = Loop(target, motion, OperationalSpace(robot))
     inside = np.ones(count, dtype=bool)
-    for tick in range(round(motion.duration / CHECK_PERIOD)):
-        state = target.step(controller.torque(state, motion.at(tick * CHECK_PERIOD)))
-        q, qd = state.position, state.velocity
+    for _ in range(round(motion.duration / CHECK_PERIOD)):
+        loop.tick()
+        q, qd = target.position, target.velocity
         inside &= ((q > robot.lower) & (q < robot.upper) & (np.abs(qd) < robot.velocity_limit)).all(axis=-1)
     return inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,15 +111,26 @@ class TrackingTask:
         target.reset(self._start())
         return target
 
-    def external(self, time: float) -> Array:
-        """External torque at a time, (trials, n) [N·m]."""
-        assert self.pulses is not None
-        return self.pulses.at(time)
+    def pushes(self, target: Target) -> Callable[[int], None]:
+        """What the world does to robots just before each tick: the pulses."""
 
-    def step_payload(self, target: Target) -> None:
-        """Add the payload step to a target."""
-        p = target.parameters
-        target.set_parameters(replace(p, payload_mass=p.payload_mass + self.settings.payload_step))
+        def before(tick: int) -> None:
+            if self.pulses is not None:
+                target.push(self.pulses.at(tick * target.timestep))
+
+        return before
+
+    def events(self, target: Target) -> Callable[[int], None]:
+        """The same, and what changes about the robots themselves: the payload picked up half-way."""
+        pushes, half = self.pushes(target), round(0.5 * self.settings.duration / target.timestep)
+
+        def before(tick: int) -> None:
+            pushes(tick)
+            if self.settings.payload_step and tick == half:
+                p = target.parameters
+                target.set_parameters(p.with_payload(p.payload_mass + self.settings.payload_step))
+
+        return before
 
     def _start(self) -> Array:
         return self.reference.at(0.0).position

@@ -7,17 +7,36 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.adapt.particle.one_step import Candidates, OneStep, Window, as_parameters
+from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
 from retorque.loop.health import Health
+from retorque.loop.history import History
 from retorque.physics.default_profile import profile_of
-from retorque.physics.parameters import SLOPE_OF_WIDTH, Parameters, bounds
+from retorque.physics.parameters import SLOPE_OF_WIDTH, Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
+from retorque.physics.selection import Selection
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+
+VARIED = (
+    "torque_scale",
+    "torque_bias",
+    "dead_zone",
+    "viscous",
+    "friction_amplitude",
+    "friction_width",
+    "friction_shift",
+    "armature",
+    "payload_mass",
+)
+"""What a particle holds: friction by its width, as it is sampled, and none of the links."""
+
+SINGLE = float(np.float32(SLOPE_OF_WIDTH)) / SLOPE_OF_WIDTH
+"""Particles live in single precision, and so does the number that makes their widths slopes; their mean follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +82,18 @@ class Particle(Adapter):
     `effective_sample_size` (trials,), `resamplings` (trials,) and `update_milliseconds` say how it fares.
     """
 
+    settings_type = ParticleSettings
+    remembered = (
+        "history",
+        "_rng",
+        "_unit",
+        "_log_weight",
+        "effective_sample_size",
+        "resamplings",
+        "belief",
+        "health",
+    )
+
     def __init__(
         self,
         robot: Robot,
@@ -79,9 +110,10 @@ class Particle(Adapter):
         self.learn_every = s.stride
         self._body = RigidBody(robot)
         self._one_step = OneStep(robot, timestep)
-        self._low, self._span = _ranges(robot)
-        self._ring = np.empty((3, s.window, trials, robot.n))  # position, velocity, torque
-        self._clock = np.empty(s.window)
+        self.selection = Selection(robot, VARIED, profile=profile_of(robot))
+        self._low = self.selection.lower.astype(np.float32)
+        self._span = (self.selection.upper - self.selection.lower).astype(np.float32)
+        self.history = History(s.window, trials, robot.n, timestep)
         self.reset()
 
     def reset(self) -> None:
@@ -89,34 +121,32 @@ class Particle(Adapter):
         self._rng = np.random.default_rng(self.seed)
         self._unit = self._rng.random((self.trials, len(self._low), s.particles), dtype=np.float32)
         self._log_weight = np.zeros((self.trials, s.particles))
-        self._count = 0
+        self.history.reset()
         self._seconds, self._updates = 0.0, 0
         self.health[:] = 0
         self.effective_sample_size = np.full(self.trials, float(s.particles))
         self.resamplings = np.zeros(self.trials, dtype=int)
-        self._estimate()
+        self.adopt(self._believe())
 
     @property
     def update_milliseconds(self) -> float:
         """Mean time of one trial's update [ms]."""
         return 1e3 * self._seconds / max(1, self._updates * self.trials)
 
-    def observe(self, state: State) -> None:
-        row = self._count % self.settings.window
-        self._clock[row] = state.time
-        self._ring[0, row], self._ring[1, row], self._ring[2, row] = state.position, state.velocity, state.torque
-        self._count += 1
+    def _restored(self) -> None:
+        self.adopt(self.belief)
 
-    def learn(self) -> None:
+    def observe(self, state: State) -> None:
+        self.history.add(state)
+
+    def learn(self) -> Belief | None:
         s = self.settings
-        if self._count < s.window:
-            return
+        if self.history.count < s.window:
+            return None
         began = time.perf_counter()
-        order = (self._count + np.arange(s.window)) % s.window
-        position, velocity, torque = self._ring[:, order]
-        steady = np.abs(np.diff(self._clock[order]) - self.timestep) < 0.5 * self.timestep
-        finite = np.isfinite(position + velocity + torque).all(axis=-1)  # (window, trials)
-        usable = steady[:, None] & finite[1:] & finite[:-1]
+        position, velocity, torque = self.history.last(s.window)
+        valid = self.history.valid(s.window)
+        usable = valid[1:] & valid[:-1]
         self.health[:] = np.where(usable.all(axis=0), 0, int(Health.SKIPPED))
         for trial in range(self.trials):
             rows = np.flatnonzero(usable[:, trial])[:: s.every]
@@ -126,9 +156,14 @@ class Particle(Adapter):
             # The torque that is reported with a state is the one that led to it.
             sent, change = torque[rows + 1, trial], velocity[rows + 1, trial] - before
             self._update(trial, Window(position[rows, trial], before, sent, change))
-        self._estimate()
         self._updates += 1
         self._seconds += time.perf_counter() - began
+        return self._believe()
+
+    def adopt(self, belief: Belief) -> None:
+        self.belief = belief
+        mean = self._candidates(belief.arrays["mean"])
+        self.estimate: Parameters = replace(mean, friction_slope=SINGLE * mean.friction_slope)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd = state.position, state.velocity
@@ -163,29 +198,16 @@ class Particle(Adapter):
         unit += np.float32(share) * self._rng.standard_normal(unit.shape, dtype=np.float32)
         np.clip(unit, 0.0, 1.0, out=unit)
 
-    def _candidates(self, unit: Array) -> Candidates:
-        """Physical parameters of particles in shares of their ranges, (D, K)."""
-        n = self.robot.n
-        value = self._low[:, None] + unit * self._span[:, None]
-        pair = value[: 14 * n].reshape(7, n, 2, -1)
-        return Candidates(
-            torque_scale=pair[0],
-            torque_bias=pair[1],
-            dead_zone=pair[2],
-            viscous=pair[3],
-            friction_amplitude=pair[4],
-            friction_slope=np.float32(SLOPE_OF_WIDTH) / pair[5],
-            friction_shift=pair[6],
-            armature=value[14 * n : 15 * n],
-            payload_mass=value[15 * n],
-        )
+    def _candidates(self, unit: Array) -> Parameters:
+        """Physical parameters (K, ...) of particles in shares of their ranges, (D, K)."""
+        return self.selection.apply((self._low[:, None] + unit * self._span[:, None]).T)
 
-    def _estimate(self) -> None:
+    def _believe(self) -> Belief:
         """The weighted mean of the particles; a mean of points in a box stays in it."""
         weights = np.exp(self._log_weight)
         weights /= np.sum(weights, axis=1, keepdims=True)
         mean = np.einsum("tdk,tk->dt", self._unit, weights)
-        self.estimate: Parameters = as_parameters(self.robot, self._candidates(mean))
+        return Belief.of(type(self).__name__, self.history.time, mean=mean)
 
 
 class SharpParticle(Particle):
@@ -206,16 +228,3 @@ class SharpParticle(Particle):
     ):
         sharp = replace(settings or ParticleSettings(), temperature=0.1, relative=True)
         super().__init__(robot, trials, timestep, seed, settings=sharp)
-
-
-def _ranges(robot: Robot) -> tuple[Array, Array]:
-    """Lowest value and span of each coordinate of a particle, (15 n + 1,) each; friction by width, not by slope."""
-    low, high = bounds(robot, profile_of(robot))
-
-    def stack(p: Parameters, slope: Array) -> Array:
-        width = SLOPE_OF_WIDTH / slope
-        pairs = (p.torque_scale, p.torque_bias, p.dead_zone, p.viscous, p.friction_amplitude, width, p.friction_shift)
-        return np.concatenate([*(x.ravel() for x in pairs), p.armature, [float(p.payload_mass)]])
-
-    first, last = stack(low, high.friction_slope), stack(high, low.friction_slope)
-    return first.astype(np.float32), (last - first).astype(np.float32)

@@ -38,6 +38,11 @@ NAMES = (
 )
 """Each joint's unknowns, in order."""
 PER_JOINT = len(NAMES)
+ARMATURE = 0
+VISCOUS = slice(1, 3)
+FRICTION_FORWARD, FRICTION_BACKWARD = slice(3, 6), slice(6, 9)
+BIAS, DEAD_ZONE, SCALE = slice(9, 11), slice(11, 13), slice(13, 15)
+"""Where each of them stands; pairs are (positive, negative)."""
 SIGN_WIDTH = 0.01
 """Velocity over which the direction-dependent bias switches [rad/s]."""
 DELAY = 2.5e-3
@@ -56,7 +61,7 @@ class LinearModel:
         self.torque_width = np.maximum(TORQUE_WIDTH * self.profile.dead_zone_max, 1e-6)
         drawn = Parameters.sample(robot, self.profile, samples, seed=20260000)
         self.joint_mean, self.joint_root = _moments(self._joint_unknowns(drawn))  # (n, F), (n, F, F)
-        inertial = drawn.inertial(robot)  # (samples, L, 10)
+        inertial = drawn.total_inertial(robot)  # (samples, L, 10)
         mean, root = _moments(inertial)
         self.links = inertial.shape[1]
         self.inertial_mean = mean.reshape(-1)  # (10 L,)
@@ -79,11 +84,11 @@ class LinearModel:
         forward = np.maximum(velocity, 0.0)
         backward = velocity - forward
         share = 0.5 * (1.0 + np.tanh(velocity / SIGN_WIDTH))
-        out[..., 0] = acceleration
+        out[..., ARMATURE] = acceleration
         out[..., 1] = forward
         out[..., 2] = backward
-        out[..., 3:6] = np.tanh(forward[..., None] * BASIS)
-        out[..., 6:9] = np.tanh(backward[..., None] * BASIS)
+        out[..., FRICTION_FORWARD] = np.tanh(forward[..., None] * BASIS)
+        out[..., FRICTION_BACKWARD] = np.tanh(backward[..., None] * BASIS)
         out[..., 9] = -share
         out[..., 10] = share - 1.0
         out[..., 11] = np.maximum(torque_sign, 0.0)
@@ -129,25 +134,25 @@ class LinearModel:
     def _joint_unknowns(self, p: Parameters) -> Array:
         """The joint unknowns that come nearest to hidden parameters, (..., n, F)."""
         out = np.empty((*p.armature.shape, PER_JOINT))
-        out[..., 0] = p.armature
-        out[..., 1:3] = p.viscous
-        out[..., 3:6], out[..., 6:9] = self._friction_weights(p)
-        out[..., 9:11] = p.torque_bias
-        out[..., 11:13] = (1.0 - DEAD_ZONE_SLOPE) * p.dead_zone
-        out[..., 13:15] = p.torque_scale - 1.0
+        out[..., ARMATURE] = p.armature
+        out[..., VISCOUS] = p.viscous
+        out[..., FRICTION_FORWARD], out[..., FRICTION_BACKWARD] = self._friction_weights(p)
+        out[..., BIAS] = p.torque_bias
+        out[..., DEAD_ZONE] = (1.0 - DEAD_ZONE_SLOPE) * p.dead_zone
+        out[..., SCALE] = p.torque_scale - 1.0
         return out
 
     def _bounds(self) -> tuple[Array, Array]:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n
         low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
-        low[:, 0], high[:, 0] = 0.5 * p.armature_min, 1.25 * p.armature_max
-        low[:, 1:3], high[:, 1:3] = 0.0, 1.25 * p.viscous_max[:, None]
-        high[:, 9:11] = 1.5 * p.bias_max[:, None]
-        low[:, 9:11] = -high[:, 9:11]
-        low[:, 11:13], high[:, 11:13] = 0.0, 1.25 * p.dead_zone_max[:, None]
+        low[:, ARMATURE], high[:, ARMATURE] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        low[:, VISCOUS], high[:, VISCOUS] = 0.0, 1.25 * p.viscous_max[:, None]
+        high[:, BIAS] = 1.5 * p.bias_max[:, None]
+        low[:, BIAS] = -high[:, BIAS]
+        low[:, DEAD_ZONE], high[:, DEAD_ZONE] = 0.0, 1.25 * p.dead_zone_max[:, None]
         spread = 2.0 * np.abs(np.array(p.torque_scale) - 1.0).max()
-        low[:, 13:15], high[:, 13:15] = -spread, spread
+        low[:, SCALE], high[:, SCALE] = -spread, spread
         return low, high
 
     def _friction_weights(self, p: Parameters) -> tuple[Array, Array]:

@@ -9,12 +9,14 @@ import numpy as np
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
-from retorque.adapt.tam.history import History
-from retorque.adapt.tam.recent import Recent
+from retorque.adapt.tam.patches import Patches, ticks_needed
+from retorque.adapt.tam.preset import RATE
 from retorque.adapt.tam.tam_weights import find, load_weights
 from retorque.adapt.tam.trim import SPAN, Trim
 from retorque.learn.weights import check_weights as check
 from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
+from retorque.loop.history import History
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
@@ -30,11 +32,13 @@ class TamAdapter(Adapter):
         weights: a file of weights; default: the ones on board for this adapter.
     """
 
+    periods = (1.0 / RATE, 1.0 / RATE)
     learn_every = 1
     variant = "tam"
     per_robot = False
     trimmed = True
     """Whether recent errors of the adaptor are taken out between latents."""
+    remembered = ("history", "patches", "encoder", "trim", "_latent", "belief")
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -44,40 +48,66 @@ class TamAdapter(Adapter):
         tensors, preset, self.header = load_weights(path)
         check(self.header, path, robot, timestep)
         self.preset = preset
-        self.context = Context(robot)
-        self.history = History(self.context, preset, trials, timestep)
+        self.context, learning = Context(robot), Context(robot)
+        self.history = History(max(SPAN, preset.window, ticks_needed(preset)), trials, robot.n, timestep)
+        self.patches = Patches(learning, preset, self.history)
+        self.encoder = StreamingEncoder(tensors, preset, learning, trials)
+        self.adaptor, checked = (FastAdaptor(tensors, preset, context) for context in (self.context, learning))
+        self.trim = Trim(learning, checked, self.history)
         self._tensors = tensors
-        self.encoder = StreamingEncoder(tensors, preset, self.context, trials)
-        self.adaptor = FastAdaptor(tensors, preset, self.context)
-        self.recent = Recent(max(SPAN, preset.window), trials, robot.n)
-        self.trim = Trim(self.context, self.adaptor, self.recent, trials, timestep)
         self.reset()
 
     def reset(self) -> None:
         self.history.reset()
+        self.patches.reset()
         self.encoder.reset()
-        self.recent.reset()
         self.trim.reset()
-        self.learn()
+        self._latent = np.zeros((self.trials, self.robot.n, self.preset.latent), dtype=np.float32)
+        self._in_use: Array | None = None
+        belief = self.learn()
+        assert belief is not None  # the first column is always due
+        self.adopt(belief)
+
+    def _restored(self) -> None:
+        self.trim.adaptor.set_latent(self._latent)
+        self._in_use = None
+        self.adopt(self.belief)
 
     def observe(self, state: State) -> None:
-        if self.history.add(state):
-            self.recent.add(state)
-            self.trim.add(state.time)
+        self.history.add(state)
 
-    def learn(self) -> None:
-        while self.history.due:
-            self.adaptor.set_latent(self.encoder.push(self.history.patch()))
+    def learn(self) -> Belief | None:
+        fresh = self._encode()
         if self.trimmed:
-            self.trim.update()
+            fresh |= self.trim.update()
+        return self._believe() if fresh else None
+
+    def adopt(self, belief: Belief) -> None:
+        self.belief = belief
+        latent = belief.arrays["latent"]
+        if latent is not self._in_use:
+            self._in_use = latent
+            self.adaptor.set_latent(latent)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        q, qd, torque = self.recent.last(0, self.preset.window).transpose(0, 2, 3, 1)
+        q, qd, torque = self.history.last(self.preset.window)[:, ::-1].transpose(0, 2, 3, 1)  # newest first
         ideal, probes = self.context.ideal_response(q[..., 0], qd[..., 0], nominal_torque)
         command = self.adaptor.correction(q, qd, torque, nominal_torque, ideal, probes)
         command += nominal_torque
-        command += self.trim.torque
+        command += self.belief.arrays["trim"]
         return command
+
+    def _encode(self) -> bool:
+        """Push every column that is due through the encoder; whether there was one."""
+        fresh = False
+        while self.patches.due:
+            self._latent = self.encoder.push(self.patches.next())
+            self.trim.adaptor.set_latent(self._latent)
+            fresh = True
+        return fresh
+
+    def _believe(self) -> Belief:
+        return Belief.of(type(self).__name__, self.history.time, latent=self._latent, trim=self.trim.torque)
 
 
 class FineTuned(TamAdapter):
@@ -96,11 +126,13 @@ class ShortWindow(TamAdapter):
     """The torque adaptor alone, without any history beyond its last ticks: the paper's ablation."""
 
     variant = "short-window"
+    trimmed = False
 
-    def learn(self) -> None:
-        if self.history.columns == 0:
-            self.history.patch()
-            self.adaptor.set_latent(np.zeros((self.trials, self.robot.n, self.preset.latent), dtype=np.float32))
+    def _encode(self) -> bool:
+        if self.patches.columns:
+            return False
+        self.patches.next()
+        return True
 
 
 class PrivilegedLatent(TamAdapter):

@@ -34,6 +34,8 @@ class StreamingEncoder:
         trials: robots served at once.
     """
 
+    remembered = ("_column", "_keys", "_values")
+
     def __init__(self, tensors: dict[str, Array], preset: Preset, context: Context, trials: int):
         self.preset, self.trials, self.n = preset, trials, context.robot.n
         self._w = {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")}

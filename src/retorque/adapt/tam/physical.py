@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.context import Context
-from retorque.physics.parameters import Parameters, bounds
+from retorque.physics.parameters import PAIRS, Parameters
+from retorque.physics.selection import DRAWN, DRAWN_OF_JOINT, Selection
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-PAIRS = (
-    "torque_scale",
-    "torque_bias",
-    "dead_zone",
-    "viscous",
-    "friction_amplitude",
-    "friction_slope",
-    "friction_shift",
-)
 PER_JOINT = 5 + 2 * len(PAIRS)
 """Mass scale, centre (3), armature of the joint's own link, and two directions of each pair."""
 PAYLOAD = 4
@@ -25,46 +17,28 @@ PAYLOAD = 4
 
 
 class PhysicalRange:
-    """The middle and half width of every number over a robot's profile."""
+    """A `Selection` of everything, each number over the middle and half width of its range."""
 
     def __init__(self, context: Context):
         robot = context.robot
         if len(robot.moving_links) != robot.n:
             raise RetorqueError(f"robot '{robot.name}' has links without a joint of their own; physpred needs one each")
-        low, high = bounds(robot, context.profile)
-        self._joint = _middle_and_half(_joint_numbers(low), _joint_numbers(high))
-        self._payload = _middle_and_half(_payload_numbers(low), _payload_numbers(high))
+        self._selection = chosen = Selection(robot, DRAWN, profile=context.profile)
+        if chosen.size != robot.n * PER_JOINT + PAYLOAD:
+            raise RetorqueError(f"robot '{robot.name}' has links without mass; physpred needs one in each")
+        self._middle = 0.5 * (chosen.lower + chosen.upper)
+        self._half = np.maximum(0.5 * (chosen.upper - chosen.lower), 1e-9)
 
     def encode(self, parameters: Parameters) -> tuple[Array, Array]:
         """Numbers of each joint (..., n, 19) and of the payload (..., 4)."""
-        joint = (_joint_numbers(parameters) - self._joint[0]) / self._joint[1]
-        payload = (_payload_numbers(parameters) - self._payload[0]) / self._payload[1]
-        return joint, payload
+        blocks = self._selection.split((self._selection.to_vector(parameters) - self._middle) / self._half)
+        joint, payload = blocks[: len(DRAWN_OF_JOINT)], blocks[len(DRAWN_OF_JOINT) :]
+        return np.concatenate(joint, axis=-1), np.concatenate([part[..., 0, :] for part in payload], axis=-1)
 
     def decode(self, joint: Array, payload: Array) -> Parameters:
         """The parameters of such numbers, kept inside the profile."""
-        j = np.clip(joint, -1.0, 1.0) * self._joint[1] + self._joint[0]
-        p = np.clip(payload, -1.0, 1.0) * self._payload[1] + self._payload[0]
-        pairs = {name: j[..., 5 + 2 * i : 7 + 2 * i] for i, name in enumerate(PAIRS)}
-        pairs["friction_slope"] = np.exp(pairs["friction_slope"])
-        return Parameters(
-            mass_scale=j[..., 0],
-            centre_offset=j[..., 1:4],
-            armature=j[..., 4],
-            payload_mass=p[..., 0],
-            payload_centre=p[..., 1:],
-            **pairs,
-        )
-
-
-def _joint_numbers(p: Parameters) -> Array:
-    pairs = [np.log(p.friction_slope) if name == "friction_slope" else getattr(p, name) for name in PAIRS]
-    return np.concatenate([p.mass_scale[..., None], p.centre_offset, p.armature[..., None], *pairs], axis=-1)
-
-
-def _payload_numbers(p: Parameters) -> Array:
-    return np.concatenate([np.asarray(p.payload_mass)[..., None], p.payload_centre], axis=-1)
-
-
-def _middle_and_half(low: Array, high: Array) -> tuple[Array, Array]:
-    return 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-9)
+        lead = payload.shape[:-1]
+        edges = np.cumsum([block.width for block in self._selection.blocks[: len(DRAWN_OF_JOINT)]])[:-1]
+        parts = [part.reshape(*lead, -1) for part in np.split(joint, edges, axis=-1)]
+        vector = np.concatenate([*parts, payload], axis=-1)
+        return self._selection.apply(np.clip(vector, -1.0, 1.0) * self._half + self._middle)

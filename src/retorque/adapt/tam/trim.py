@@ -6,7 +6,7 @@ import numpy as np
 
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
-from retorque.adapt.tam.recent import Recent
+from retorque.loop.history import History
 
 SPAN = 25
 """Ticks over which a prediction is checked."""
@@ -29,13 +29,14 @@ class Trim:
     Args:
         context: the robot's.
         adaptor: the one that is checked.
-        recent: at least the last `SPAN` ticks; whoever fills it calls `add` as well.
-        trials: robots served at once.
-        timestep: control period [s].
+        history: at least the last `SPAN` ticks.
     """
 
-    def __init__(self, context: Context, adaptor: FastAdaptor, recent: Recent, trials: int, timestep: float):
-        self.context, self.adaptor, self.recent, self.timestep = context, adaptor, recent, timestep
+    remembered = ("torque", "_checked")
+
+    def __init__(self, context: Context, adaptor: FastAdaptor, history: History):
+        self.context, self.adaptor, self.history = context, adaptor, history
+        timestep, trials = history.timestep, history.trials
         offsets = 0.5 * (SPAN - 1) - np.arange(SPAN)  # newest first
         self._fit = np.array([np.full(SPAN, 1.0 / SPAN), offsets / (np.sum(offsets**2) * timestep)])
         self._keep = np.exp(-EVERY * timestep / TIME)
@@ -46,36 +47,30 @@ class Trim:
 
     def reset(self) -> None:
         """Forget everything."""
-        self.torque[:] = 0.0
-        self._count = 0
-        self._last = -np.inf
-
-    def add(self, time: float) -> None:
-        """Take in that there is a report of that time."""
-        broken = time - self._last > 1.5 * self.timestep
-        self._last = time
-        self._count = 1 if broken else self._count + 1
+        self.torque = np.zeros_like(self.torque)
+        self._checked = 0
 
     def update(self) -> bool:
         """Check the last prediction when it is time to; whether it was."""
-        if self._count < SPAN or self._count % EVERY:
+        total = self.history.total
+        if total < SPAN or total % EVERY or total == self._checked:
             return False
-        span = self.recent.last(0, SPAN)
+        self._checked = total
+        sound = np.logical_and.reduce(self.history.valid(SPAN))[:, None]
+        span = self.history.last(SPAN)[:, ::-1]  # newest first
         shape = self.torque.shape
         flat = span.reshape(3, SPAN, -1)
         q = span[0, SPAN // 2]
         qd, qdd = np.dot(self._fit, flat[1]).reshape(2, *shape)
         applied = np.dot(self._fit[0], flat[2]).reshape(shape)
-        if not (np.isfinite(qdd + applied).all() and np.isfinite(span[0]).all()):
-            self._count = 0
-            return False
         nominal = self.context.body.inverse_dynamics(q, qd, qdd)
         half = self.adaptor.preset.window // 2
-        back, moved, sent = self.recent.last(SPAN // 2 - half, SPAN // 2 + half).transpose(0, 2, 3, 1)
+        back, moved, sent = span[:, SPAN // 2 - half : SPAN // 2 + half].transpose(0, 2, 3, 1)
         ideal, probes = self.context.ideal_response(q, qd, nominal)
         predicted = nominal + self.adaptor.correction(back, moved, sent, nominal, ideal, probes)
         error = applied - predicted
         own = np.where(np.abs(error) < self._surprise, error, 0.0)
         averaged = self._keep * self.torque + (1.0 - self._keep) * own
-        self.torque = np.minimum(np.maximum(averaged, -self._most), self._most)
+        bounded = np.minimum(np.maximum(averaged, -self._most), self._most)
+        self.torque = np.where(sound, bounded, self.torque)
         return True

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.recursive.adapter import Equation
 from retorque.adapt.recursive.contact import LONGEST, RecursiveContact
+from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam.context import torque_unit
-from retorque.adapt.tam_recursive.residual_network import Readout
+from retorque.adapt.tam_recursive.residual_network import ResidualNetwork
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import Residuals
 from retorque.learn.weights import check_rate
+from retorque.loop.belief import Belief
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -43,8 +44,19 @@ class TamRecursive(RecursiveContact):
         weights: a file of weights; default: the ones on board.
     """
 
-    acceptance_delay = 0  # the network sees a push as soon as an equation does
+    periods = (1e-3, 1e-3)
     authority = 3.0
+    remembered: tuple[str, ...] = (
+        *RecursiveContact.remembered,
+        "residuals",
+        "_learnt_at",
+        "_pushed",
+        "_own",
+        "_uncertain",
+        "_push_sizes",
+        "_touching",
+        "answers",
+    )
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -53,15 +65,13 @@ class TamRecursive(RecursiveContact):
         tensors, header = load_weights(path)
         check_rate(header["shape"]["rate"], path, timestep)
         self.unit = torque_unit(robot)
-        self.residuals = Residuals(self.unit, trials, timestep)
-        self._network = Readout(tensors)
+        self._network = ResidualNetwork(tensors)
         super().__init__(robot, trials, timestep, seed)
-        self._every, self.learn_every = self.learn_every, 1
+        self.learn_every = 1
 
     def reset(self) -> None:
-        super().reset()
-        self.residuals.reset()
-        self._ticks = 0
+        self.residuals = Residuals(self.unit, self.history)
+        self._learnt_at = -np.inf
         shape = (self.trials, self.robot.n)
         self._pushed, self._own = np.zeros(shape), np.zeros(shape)
         self._uncertain = self.unit * np.ones(shape)
@@ -69,31 +79,35 @@ class TamRecursive(RecursiveContact):
         self._touching = np.zeros(self.trials, dtype=bool)
         self.answers = 0
         """How often the network has answered since the start."""
+        super().reset()
 
-    def observe(self, state: State) -> None:
-        super().observe(state)
-        self.residuals.add(state)
-
-    def learn(self) -> None:
-        if self._ticks % self._every == 0:
-            super().learn()
-        self._ticks += 1
-        if self.residuals.due and self.residuals.close(self._inverse):
-            self.taps = self.residuals.taps(self._disturbance)
-            doubts = np.stack([self._uncertain, np.sqrt(self._lasting), np.sqrt(self._total)])
+    def learn(self) -> Belief | None:
+        belief = None
+        if self.history.total - self._learnt_at >= self._stride:
+            self._learnt_at = self.history.total
+            belief = super().learn()
+        if self.residuals.due and self.residuals.close(lambda q, qd, qdd: self._inverse(self._estimate, q, qd, qdd)):
+            self.taps = self.residuals.taps(self._disturbance.torque)
+            doubts = np.stack([self._uncertain, np.sqrt(self._disturbance.lasting), np.sqrt(self._disturbance.total)])
             self.features = self.residuals.features(self.taps, doubts)
             external, own = self._network(self.features, self.taps)
             sound = self.residuals.sound[:, None]
             self._answer(external * self.unit * sound, own * self.unit * sound)
             self.answers += 1
+            belief = self._believe()
+        return belief
 
     def needed(self, position: Array, velocity: Array, acceleration: Array, external: Array) -> Array:
         """The command that the estimate alone would need for a motion under an external torque, (trials, n) [N·m]."""
-        return self._inverse(position, velocity, acceleration, external)
+        return self._inverse(self._estimate, position, velocity, acceleration, external)
 
     def _refresh(self) -> None:
         super()._refresh()
-        self._offset = self._offset - self._disturbance  # what persists is the network's to judge: push or own
+        # What persists is the network's to judge: push or own.
+        self._estimate["offset"] = self._estimate["offset"] - self._disturbance.torque
+
+    def _released(self, equation: Equation) -> Equation | None:
+        return equation  # the network sees a push as soon as an equation does
 
     def _answer(self, external: Array, own: Array) -> None:
         """Bound what the network says, and take it over; what is not finite is nothing."""
@@ -104,26 +118,33 @@ class TamRecursive(RecursiveContact):
         self._push_sizes[self.answers % MEMORY] = push
         begins = (push > PUSHED) & (push > CLEARLY * own_size)
         self._touching = begins | (self._touching & (self._push_sizes.max(axis=0) > PUSHED))
-        self._limit_share()
+        self._limit_share(self._pushed)
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
-        step = self.settings.stride * self.timestep
         self._uncertain = np.linalg.norm(spread, axis=1)
-        self._touched = np.where(self._touching, self._touched + step, 0.0)
+        self._touched = np.where(self._touching, self._touched + self._step, 0.0)
         self.contact = self._touching & (self._touched <= LONGEST)  # what lasts longer is the robot's own, and learnt
         if self.contact.any():
             self.contact &= self._distance(innovation, spread, equation.noise_factor) > SURPRISING
         equation.accepted &= ~self.contact
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 
-    @property
-    def external_torque(self) -> Array:
-        """External torque on the joints now, (trials, n) [N·m]."""
-        return self._pushed
+    def external_torque(self, time: float) -> Array:
+        return self.belief.arrays["external"]
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        q, qd = state.position, state.velocity
-        external = self._share * self._pushed
-        ideal = self.model.body.forward_dynamics(q, qd, nominal_torque + external)
-        found = self._inverse(q, qd, ideal, external) + self._own
-        return nominal_torque + self._trust * (found - nominal_torque)
+        q, qd, inverse, a = state.position, state.velocity, self._tick_inverse, self.belief.arrays
+        external = a["share"] * a["external"]
+        ideal = inverse.body.forward_dynamics(q, qd, nominal_torque + external)
+        found = inverse(a, q, qd, ideal, external) + a["own"]
+        return nominal_torque + a["trust"] * (found - nominal_torque)
+
+    def _believe(self) -> Belief:
+        return Belief.of(
+            type(self).__name__,
+            self.history.time,
+            **self._estimate,
+            external=self._pushed.copy(),
+            own=self._own.copy(),
+            share=self._share.copy(),
+        )

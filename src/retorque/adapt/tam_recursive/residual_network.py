@@ -11,7 +11,7 @@ OFFSET = 0.5
 """Largest torque that is not a multiple of residuals [units]."""
 
 
-class Readout:
+class ResidualNetwork:
     """Two torques a joint: from outside, and the robot's own beyond its estimate.
 
     Both are weighted sums of the residuals; a perceptron chooses the weights from all joints' residuals, so that a

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retorque.robots.state import State
+from retorque.loop.history import History
 from retorque.work.array import Array
 
 BLOCK = 5
@@ -37,48 +37,27 @@ class Residuals:
 
     Args:
         unit: torque that counts as one, (n,) [N·m].
-        trials: robots served at once.
-        timestep: control period [s].
+        history: the ring of reports.
     """
 
-    def __init__(self, unit: Array, trials: int, timestep: float):
-        self.unit, self.timestep = unit, timestep
-        n = len(unit)
-        self._sum = np.zeros((3, trials, n))
+    remembered = ("_before", "_ring", "_velocities", "_roughness", "_unsound", "_closed", "_blocks")
+
+    def __init__(self, unit: Array, history: History):
+        self.unit, self.history, self.timestep = unit, history, history.timestep
+        n, trials = len(unit), history.trials
         self._before = np.zeros((3, trials, n))
         self._ring = np.zeros((DEPTH, trials, n))
         self._velocities = np.zeros((4, trials, n))
         self._roughness = np.zeros((trials, n))
-        self._held = np.zeros((3, trials, n))
         self._unsound = np.zeros(trials, dtype=int)
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
-        self._last = -np.inf
-        self._count = self._blocks = 0
-        self._sum[:] = self._held[:] = 0.0
+        self._closed = self._blocks = 0
         self._ring[:] = 0.0
         self._roughness[:] = self.unit**2
         self._unsound[:] = 0
-
-    def add(self, state: State) -> None:
-        """Take in a report; after a gap, blocks begin anew, and what is not finite holds its last value."""
-        step = state.time - self._last
-        if not step >= 0.5 * self.timestep:  # a repetition, or no time at all
-            return
-        self._last = state.time
-        if step > 1.5 * self.timestep:
-            self._count = self._blocks = 0
-            self._sum[:] = 0.0
-        fresh = np.stack([state.position, state.velocity, state.torque])
-        finite = np.isfinite(fresh).all(axis=(0, 2))
-        if not finite.all():
-            fresh = np.where(finite[:, None], fresh, self._held)
-            self._unsound[~finite] = FINE
-        self._held = fresh
-        self._sum += fresh
-        self._count += 1
 
     @property
     def sound(self) -> Array:
@@ -88,16 +67,18 @@ class Residuals:
     @property
     def due(self) -> bool:
         """Whether a block is complete."""
-        return self._count == BLOCK
+        return self.history.total - self._closed >= BLOCK
 
     def close(self, inverse: Inverse) -> bool:
-        """End the block; whether there is a new residual."""
-        now = self._sum / BLOCK
+        """End the newest block; whether there is a new residual."""
+        total = self.history.total
+        self._closed = total - (total - self._closed) % BLOCK
+        back = total - self._closed
+        now = self.history.last(BLOCK, back).mean(axis=1)
+        broken = ~self.history.valid(BLOCK, back).all(axis=0)
+        self._unsound = np.where(broken, FINE, np.maximum(self._unsound - 1, 0))
         before, self._before = self._before, now
-        self._sum = np.zeros_like(now)
-        self._count = 0
         self._blocks += 1
-        self._unsound = np.maximum(self._unsound - 1, 0)
         if self._blocks < 2:
             return False
         middle = 0.5 * (now + before)

@@ -11,7 +11,8 @@ import torch
 
 from retorque.identify.methods.newton_euler import NewtonEuler
 from retorque.identify.methods.virtual import barycentric, barycentric_virtual
-from retorque.physics.friction import limited_sign
+from retorque.physics.friction import limited_sign, preset
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -19,8 +20,10 @@ from retorque.work.errors import RetorqueError
 Tensor = torch.Tensor
 Residual = Literal["lstm", "mlp", "none"]
 
-SIGN_LIMIT = 0.02
-"""Velocity below which the Sign friction is linear (equation 13) [rad/s]."""
+SIGN = preset("sign")
+"""The friction of every rigid part (equation 13)."""
+SIGN_LIMIT = SIGN.limit
+"""Velocity below which it is linear [rad/s]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ class RigidSign(torch.nn.Module):
 
     def __init__(self, robot: Robot, inertial: Array, armature: Array, coulomb: Array):
         super().__init__()
+        self.robot = robot
         self.tree = NewtonEuler(robot, torch.float32)
         self.virtual = torch.nn.Parameter(torch.tensor(barycentric_virtual(inertial), dtype=torch.float32))
         self.rotor_root = torch.nn.Parameter(torch.tensor(np.sqrt(np.maximum(armature, 1e-6)), dtype=torch.float32))
@@ -85,11 +89,17 @@ class RigidSign(torch.nn.Module):
         body = self.tree(barycentric(self.virtual), q, qd, qdd) + torch.square(self.rotor_root) * qdd
         return body, self.coulomb * limited_sign(qd, SIGN_LIMIT)
 
-    def read(self) -> tuple[Array, Array, Array]:
-        """Ten parameters a link (n, 10), armature (n,) and Coulomb friction (n,), in double precision."""
+    def read(self) -> Parameters:
+        """Links, rotors and Coulomb friction, in double precision."""
         inertial = barycentric(self.virtual.detach().double())
         rotor = torch.square(self.rotor_root.detach().double())
-        return inertial.numpy(), rotor.numpy(), self.coulomb.detach().double().numpy()
+        coulomb = self.coulomb.detach().double().numpy()
+        return dataclasses.replace(
+            Parameters.ideal(self.robot, friction=SIGN),
+            inertial=inertial.numpy(),
+            armature=rotor.numpy(),
+            friction_coefficients=coulomb[:, None],
+        )
 
 
 def _share(outputs: int, inputs: int, n: int) -> Tensor:
@@ -159,18 +169,6 @@ class MLPResidual(torch.nn.Module):
         ]
 
 
-@dataclass(frozen=True)
-class Start:
-    """Where a rigid part begins, or stays."""
-
-    inertial: Array
-    """(n, 10)"""
-    armature: Array
-    """(n,) [kg·m²]"""
-    coulomb: Array
-    """(n,) [N·m]"""
-
-
 class InverseDynamics(torch.nn.Module):
     """tau = rigid body + Sign friction + network (equation 11); parts may be missing.
 
@@ -178,7 +176,7 @@ class InverseDynamics(torch.nn.Module):
         robot: the tree.
         shape: the parts and their sizes.
         scaling: of inputs and torques.
-        start: the rigid part's first parameters; needed when the shape has one.
+        start: the rigid part's first parameters (links, rotors and the friction "sign"); needed when the shape has one.
         frozen: keep the rigid part as it starts (the second of two steps).
     """
 
@@ -189,7 +187,7 @@ class InverseDynamics(torch.nn.Module):
     output_scale: Tensor
 
     def __init__(
-        self, robot: Robot, shape: Shape, scaling: Scaling, start: Start | None = None, *, frozen: bool = False
+        self, robot: Robot, shape: Shape, scaling: Scaling, start: Parameters | None = None, *, frozen: bool = False
     ):
         super().__init__()
         self.robot, self.shape = robot, shape
@@ -198,7 +196,9 @@ class InverseDynamics(torch.nn.Module):
         if shape.rigid:
             if start is None:
                 raise RetorqueError("a model with a rigid body needs the parameters it starts from")
-            self.rigid = RigidSign(robot, start.inertial, start.armature, start.coulomb)
+            if start.friction != SIGN:
+                raise RetorqueError("a rigid part starts from parameters whose friction is the preset 'sign'")
+            self.rigid = RigidSign(robot, start.inertial, start.armature, start.friction_coefficients[:, 0])
             self.rigid.requires_grad_(not frozen)
         self.network: LSTMResidual | MLPResidual | None = None
         if shape.residual == "lstm":
@@ -249,8 +249,9 @@ class InverseDynamics(torch.nn.Module):
         names = ("mean", "deviation", "knee", "output_scale")
         out = {name: getattr(self, name).numpy().copy() for name in names}
         if self.rigid is not None:
-            inertial, armature, coulomb = self.rigid.read()
-            out |= {"rigid.inertial": inertial, "rigid.armature": armature, "rigid.coulomb": coulomb}
+            read = self.rigid.read()
+            out |= {"rigid.inertial": read.inertial, "rigid.armature": read.armature}
+            out["rigid.coulomb"] = read.friction_coefficients[:, 0].copy()
             out["rigid.limit"] = np.array(SIGN_LIMIT)
         if self.network is not None:
             out |= {f"network.{key}": value.detach().numpy().copy() for key, value in self.network.state_dict().items()}

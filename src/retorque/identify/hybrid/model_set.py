@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from retorque.identify.hybrid.hybrid import InverseDynamics, Scaling, Shape, Start
+from retorque.identify.hybrid.hybrid import SIGN, InverseDynamics, Scaling, Shape
 from retorque.identify.hybrid.recordings import Split, record, together
 from retorque.identify.hybrid.streaming import header_of, read_model, save_model
 from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse, scaling_of, train
@@ -20,7 +20,7 @@ from retorque.learn.run_folder import RunFolder
 from retorque.learn.weights import WeightsHeader
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
-from retorque.physics.inertia import robot_inertia
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 
@@ -110,6 +110,12 @@ def _kept(folder: Path) -> dict[str, Trained]:
     return {name: Trained(*read_model(_path(folder, name))) for name in NAMES if _path(folder, name).exists()}
 
 
+def _without_friction(parameters: Parameters) -> Parameters:
+    return replace(
+        parameters, friction=SIGN, friction_coefficients=np.zeros((parameters.armature.shape[-1], SIGN.count))
+    )
+
+
 @dataclass(frozen=True)
 class _Maker:
     robot: Robot
@@ -125,35 +131,33 @@ class _Maker:
         """Name, model and training seconds of every model that is not yet found, two-step ones first."""
         plain = Shape(residual="none")
         signed = self.signed
-        two_step = Start(signed.inertial, signed.armature, signed.coefficients[:, 0])
+        two_step = signed.as_parameters()
         if "RBD+Sign 2S" not in found:
             yield "RBD+Sign 2S", self._model(plain, two_step), float(signed.details["seconds"])
         if "RBD 2S" not in found:
             bare = SemidefiniteProgram().fit(self.data, self.robot, preset("none"))
-            start = Start(bare.inertial, bare.armature, np.zeros(self.robot.n))
-            yield "RBD 2S", self._model(plain, start), float(bare.details["seconds"])
+            yield "RBD 2S", self._model(plain, _without_friction(bare.as_parameters())), float(bare.details["seconds"])
         if "RBD+Sign+LSTM 2S" not in found:
             yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", Shape(), two_step, frozen=True)
         joint = ("RBD+Sign+LSTM E2E", "RBD+Sign E2E", "RBD E2E")
         if any(name not in found for name in joint):
-            card = Start(robot_inertia(self.robot), self.robot.armature, np.zeros(self.robot.n))
-            model, seconds = self._train(joint[0], Shape(), card)
+            model, seconds = self._train(joint[0], Shape(), Parameters.ideal(self.robot, friction=SIGN))
             assert model.rigid is not None
-            inertial, armature, coulomb = model.rigid.read()
+            learnt = model.rigid.read()
             yield joint[0], model, seconds
-            yield joint[1], self._model(plain, Start(inertial, armature, coulomb)), seconds
-            yield joint[2], self._model(plain, Start(inertial, armature, 0.0 * coulomb)), seconds
+            yield joint[1], self._model(plain, learnt), seconds
+            yield joint[2], self._model(plain, _without_friction(learnt)), seconds
         if "LSTM E2E" not in found:
             yield "LSTM E2E", *self._train("LSTM E2E", Shape(rigid=False), None)
         if "RBD+Sign+MLP 2S" not in found:
             yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", Shape(residual="mlp"), two_step, frozen=True)
 
-    def _model(self, shape: Shape, start: Start | None, frozen: bool = False) -> InverseDynamics:
+    def _model(self, shape: Shape, start: Parameters | None, frozen: bool = False) -> InverseDynamics:
         torch.manual_seed(self.training.seed)
         return InverseDynamics(self.robot, shape, self.scaling, start, frozen=frozen).eval()
 
     def _train(
-        self, name: str, shape: Shape, start: Start | None, frozen: bool = False
+        self, name: str, shape: Shape, start: Parameters | None, frozen: bool = False
     ) -> tuple[InverseDynamics, float]:
         begun = time.perf_counter()
         model = self._model(shape, start, frozen)

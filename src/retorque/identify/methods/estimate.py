@@ -12,8 +12,10 @@ from retorque.identify.regression.base import BaseParameters, base_parameters
 from retorque.identify.regression.layout import Layout
 from retorque.logs.motion import Motion
 from retorque.physics.friction import Friction
-from retorque.physics.inertia import from_vector, pseudo_inertia
+from retorque.physics.inertia import pseudo_inertia
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.losses import Uncertainty
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 
@@ -60,10 +62,26 @@ class Estimate(TorqueModel):
         """(n, friction.count)"""
         return self.layout.unpack(self.parameters)[2]
 
+    def as_parameters(self) -> Parameters:
+        """The identified robot as the one parameter object, to be simulated, adapted from or fed forward."""
+        return self.layout.selection.apply(self.parameters)
+
     @property
     def standard_errors(self) -> Array:
         """(size,)"""
         return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @cached_property
+    def felt_errors(self) -> Array:
+        """(size,) the base parameters' errors, each at the parameter that leads its sum; zero at the others.
+
+        What no motion can tell apart is uncertain as the card is, yet no torque depends on it: with these errors the
+        parameters are as uncertain as the torques that follow from them.
+        """
+        out = np.zeros(len(self.parameters))
+        spread = self.base.combination @ self.covariance @ self.base.combination.T
+        out[self.base.independent] = np.sqrt(np.maximum(np.diagonal(spread), 0.0))
+        return out
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -116,23 +134,9 @@ class Estimate(TorqueModel):
         return tuple(out)
 
     def identified(self) -> Robot:
-        """The robot with the identified links and armatures; friction has no place in it."""
-        mass, centre, inertia = from_vector(self.inertial)
-        links, index = [], 0
-        for link in self.robot.links:
-            if link.joint is None:
-                links.append(link)
-                continue
-            x, y, z = centre[index].tolist()
-            (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia[index].tolist()
-            links.append(
-                replace(
-                    link,
-                    mass=float(mass[index]),
-                    centre=(x, y, z),
-                    inertia=(xx, yy, zz, xy, xz, yz),
-                    joint=replace(link.joint, armature=float(self.armature[index])),
-                )
-            )
-            index += 1
-        return self.robot.with_links(tuple(links))
+        """The robot with the identified links, armatures and friction, and how sure they are."""
+        # A solver's rounding may leave a rotor or a friction coefficient a hair below zero.
+        robot = self.layout.selection.clip(self.as_parameters()).on_card(self.robot)
+        inertial, armature, coefficients = self.layout.unpack(self.felt_errors)
+        friction = None if robot.friction is None else replace(robot.friction, deviation=coefficients)
+        return replace(robot, friction=friction, uncertainty=Uncertainty(inertial=inertial, armature=armature))

@@ -9,19 +9,17 @@ import numpy as np
 
 from retorque.logs.motion import Motion
 from retorque.physics.friction import Friction
-from retorque.physics.inertia import robot_inertia
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.physics.selection import Selection
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-INERTIAL_NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-INERTIAL_UNITS = ("kg", *["kg·m"] * 3, *["kg·m²"] * 6)
-
 
 @dataclass(frozen=True)
 class Layout:
-    """Parameters in one vector: inertial (10 x links), armature (n), friction coefficients (n x count)."""
+    """A selection as a linear regression has it: inertial (10 x links), armature (n), friction (n x count)."""
 
     robot: Robot
     friction: Friction
@@ -30,6 +28,12 @@ class Layout:
         if self.robot.floating:
             raise RetorqueError(f"'{self.robot.name}' has a free base; identification needs a fixed one")
 
+    @cached_property
+    def selection(self) -> Selection:
+        """What is free; names and units are its own."""
+        base = Parameters.ideal(self.robot, friction=self.friction)
+        return Selection(self.robot, ("inertial", "armature", "friction"), base)
+
     @property
     def links(self) -> int:
         return len(self.robot.moving_links)
@@ -37,50 +41,31 @@ class Layout:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return 10 * self.links + self.robot.n * (1 + self.friction.count)
+        return self.selection.size
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """A name for each parameter: "Izz link3", "armature joint2", "viscous joint2"."""
-        names = [f"{stem} {link.name}" for link in self.robot.moving_links for stem in INERTIAL_NAMES]
-        names += [f"armature {joint}" for joint in self.robot.joint_names]
-        names += [f"{stem} {joint}" for joint in self.robot.joint_names for stem in self.friction.names]
-        return tuple(names)
+        return self.selection.names
 
-    @cached_property
+    @property
     def units(self) -> tuple[str, ...]:
-        units = [*INERTIAL_UNITS * self.links, *["kg·m²"] * self.robot.n, *self.friction.units * self.robot.n]
-        return tuple(units)
+        return self.selection.units
 
     @cached_property
     def nonnegative(self) -> Array:
         """(size,) which parameters are bounded below by zero on their own (a link's by its pseudo-inertia instead)."""
-        return np.concatenate(
-            [
-                np.zeros(10 * self.links, dtype=bool),
-                np.ones(self.robot.n, dtype=bool),
-                np.tile(self.friction.nonnegative, self.robot.n),
-            ]
-        )
-
-    def pack(self, inertial: Array, armature: Array, friction: Array) -> Array:
-        """The vector (size,) of (links, 10), (n,) and (n, count)."""
-        return np.concatenate([np.ravel(inertial), np.ravel(armature), np.ravel(friction)])
+        return self.selection.lower >= 0.0
 
     def unpack(self, vector: Array) -> tuple[Array, Array, Array]:
-        """Inertial (links, 10), armature (n,) and friction (n, count) of a vector."""
-        split = 10 * self.links
-        n = self.robot.n
-        return (
-            vector[:split].reshape(self.links, 10),
-            vector[split : split + n],
-            vector[split + n :].reshape(n, self.friction.count),
-        )
+        """Inertial (links, 10), armature (n,) and friction (n, count) of a vector, or of its errors."""
+        inertial, armature, friction = self.selection.split(vector)
+        return inertial, armature[..., 0], friction
 
     @cached_property
     def card(self) -> Array:
         """(size,) what the robot's card says, without friction."""
-        return self.pack(robot_inertia(self.robot), self.robot.armature, np.zeros((self.robot.n, self.friction.count)))
+        return self.selection.to_vector(self.selection.base)
 
     @cached_property
     def columns(self) -> tuple[Array, ...]:

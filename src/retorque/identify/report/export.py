@@ -1,9 +1,8 @@
-"""Writing an identified robot where other tools can read it: a card, a URDF, an MJCF, and its friction."""
+"""Writing an identified robot where Retorque and other tools can read it: a card, a URDF and an MJCF."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,9 @@ from retorque.work.files import write_whole
 
 
 def export(estimate: TorqueModel, folder: str | Path, name: str = "") -> dict[str, Path]:
-    """Write card, URDF, MJCF and friction into a folder; each reloads to the same rigid-body torques.
+    """Write card, URDF and MJCF into a folder; each reloads to the same rigid-body torques.
+
+    The card holds the friction as it was identified, with its errors; URDF and MJCF hold as much of it as they can say.
 
     Args:
         estimate: what was identified; every link must be able to exist.
@@ -34,7 +35,6 @@ def export(estimate: TorqueModel, folder: str | Path, name: str = "") -> dict[st
         "card": write_whole(target / f"{robot.name}.toml", card_text(robot)),
         "urdf": write_whole(target / f"{robot.name}.urdf", write_urdf(robot)),
         "mjcf": write_whole(target / f"{robot.name}.xml", write_mjcf(robot)),
-        "friction": write_whole(target / f"{robot.name}_friction.json", _friction(estimate)),
     }
 
 
@@ -48,6 +48,18 @@ def check_exportable(estimate: TorqueModel) -> Estimate:
             f"links {', '.join(bad)} of this {estimate.method} estimate cannot exist, so no engine would load them; "
             "identify with --method sdp"
         )
+    negative = [
+        name
+        for name, value, bounded, error in zip(
+            estimate.names, estimate.parameters, estimate.layout.nonnegative, estimate.standard_errors, strict=True
+        )
+        if bounded and value < -1e-6 - 0.01 * error
+    ]
+    if negative:
+        raise RetorqueError(
+            f"{', '.join(negative[:3])} of this {estimate.method} estimate is negative, which no card may be; identify "
+            "with --method sdp"
+        )
     return estimate
 
 
@@ -57,14 +69,3 @@ def no_links(method: str) -> RetorqueError:
         f"a '{method}' model has no masses or inertias to write into a card, URDF or MJCF; leave --export out, or "
         "identify with --method sdp"
     )
-
-
-def _friction(estimate: Estimate) -> str:
-    """The friction model and its coefficients, which neither a card nor a URDF has room for."""
-    content = {
-        "model": asdict(estimate.friction),
-        "terms": list(estimate.friction.names),
-        "units": list(estimate.friction.units),
-        "coefficients": dict(zip(estimate.robot.joint_names, estimate.coefficients.tolist(), strict=True)),
-    }
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"

@@ -11,9 +11,16 @@ from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.features import history_rows
 from retorque.adapt.tam.preset import Preset
 from retorque.adapt.tam.training.labels import state_labels, teacher
+from retorque.control.action import JointAction
+from retorque.control.controller import Controller
 from retorque.control.joint_waypoints import JointWaypoints
+from retorque.control.reference import Reference
+from retorque.loop.loop import Loop
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
+from retorque.robots.state import State
 from retorque.simulate.target import Target
 from retorque.work.array import Array
 
@@ -68,33 +75,63 @@ def crossed_bank(
         waypoints=5,
         pause_probability=0.0,
     )
-    share = np.minimum(1.0, np.diagonal(body.mass_matrix(robot.home)) / 0.1)
-    target = Target(robot, hidden, threads=1)
-    ticks = round(duration * 1e3)
-    record = np.empty((3, ticks, conditions * trajectories, robot.n))
-    reference = np.empty((ticks + 1, 2, trajectories, robot.n))
-    for tick in range(ticks + 1):
-        action = one.at(tick * 1e-3)
-        reference[tick] = action.position, action.velocity
-    acceleration = np.diff(reference[:, 1], axis=0) * 1e3
     order = np.tile(np.arange(trajectories), conditions)
-    state = target.reset(reference[0, 0][order])
+    motion = Accelerated(JointWaypoints(one.points[order], one.segment[order]), 1e-3)
+    target = Target(robot, hidden, threads=1)
+    ticks = round(duration / target.timestep)
+    record = np.empty((3, ticks, conditions * trajectories, robot.n))
+    acceleration = np.empty((ticks, conditions * trajectories, robot.n))
+    target.reset(motion.at(0.0).position)
+    loop = Loop(target, motion, Replay(body, hidden))
     for tick in range(ticks):
-        q, qd = reference[tick][:, order]
-        command = inverse_torque_command(body, hidden, q, qd, acceleration[tick][order])
-        command = command + share * (STIFFNESS * (q - state.position) + DAMPING * (qd - state.velocity))
-        record[:, tick] = state.position, state.velocity, state.torque
-        state = target.step(command)
+        done = loop.tick()
+        record[:, tick] = done.state.position, done.state.velocity, done.state.torque
+        acceleration[tick] = motion.at(tick * target.timestep).acceleration
     half = ticks // 2
     at = np.linspace(half + preset.window, ticks - 1, STATES).astype(int)
     back = at[:, None] - np.arange(preset.window)
     window = np.moveaxis(record[:, back], (0, 2), (2, -1))  # (states, trials, 3, n, L)
     q, qd = record[0, at].swapaxes(0, 1), record[1, at].swapaxes(0, 1)
-    nominal = body.inverse_dynamics(q, qd, acceleration[at][:, order].swapaxes(0, 1))
+    nominal = body.inverse_dynamics(q, qd, acceleration[at].swapaxes(0, 1))
     label = state_labels(context, hidden, q, qd, nominal, np.zeros_like(nominal))
     label.update(dead_zone=hidden.dead_zone[:, None], torque_scale=hidden.torque_scale[:, None])
     wanted = (teacher(np, label, nominal) - nominal).swapaxes(0, 1)
     return Bank(context, _patches(context, preset, record[:, :half]), window, nominal.swapaxes(0, 1), wanted)
+
+
+class Accelerated(Reference):
+    """A joint-space motion whose actions also say how it accelerates over a tick.
+
+    Args:
+        motion: the motion.
+        timestep: length of a tick [s].
+    """
+
+    def __init__(self, motion: JointWaypoints, timestep: float):
+        self.motion, self.duration, self._timestep = motion, motion.duration, timestep
+
+    def at(self, time: float) -> JointAction:
+        now, then = self.motion.at(time), self.motion.at(time + self._timestep)
+        return JointAction(now.position, now.velocity, (then.velocity - now.velocity) / self._timestep)
+
+
+class Replay(Controller[JointAction]):
+    """Inverse dynamics of the hidden parameters along the reference, and stiff feedback.
+
+    Args:
+        body: the ideal robot's algebra.
+        hidden: the targets' parameters, (trials, ...).
+    """
+
+    def __init__(self, body: RigidBody, hidden: Parameters):
+        self._body, self._hidden = body, hidden
+        self._share = np.minimum(1.0, np.diagonal(body.mass_matrix(body.robot.home)) / 0.1)
+
+    def command(self, state: State, action: JointAction) -> Command:
+        q, qd, qdd = action.position, action.velocity, action.acceleration
+        assert qdd is not None
+        back = STIFFNESS * (q - state.position) + DAMPING * (qd - state.velocity)
+        return Command(torque=inverse_torque_command(self._body, self._hidden, q, qd, qdd) + self._share * back)
 
 
 def _patches(context: Context, preset: Preset, record: Array) -> Array:

@@ -31,7 +31,7 @@ def state_labels(
         external: external torques, the same [N·m].
     """
     robot = context.robot
-    inertial = parameters.inertial(robot)
+    inertial = parameters.total_inertial(robot)
     target_mass, target_bias = [], []
     for trial in range(len(q)):
         body = RigidBody(robot, inertial[trial], parameters.armature[trial])

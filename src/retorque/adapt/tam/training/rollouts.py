@@ -10,9 +10,15 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.features import history_rows
 from retorque.adapt.tam.preset import Preset
 from retorque.adapt.tam.training.labels import state_labels
+from retorque.control.action import JointAction
+from retorque.control.controller import Controller
+from retorque.control.joint_impedance import JointImpedance
 from retorque.control.joint_waypoints import JointWaypoints
+from retorque.loop.loop import Loop
 from retorque.physics.default_profile import critical_damping
 from retorque.physics.parameters import Parameters
+from retorque.robots.command import Command
+from retorque.robots.state import State
 from retorque.simulate.effects import EFFECTS, effect
 from retorque.simulate.pulses import Pulses
 from retorque.simulate.sensors import SensorSettings
@@ -21,6 +27,8 @@ from retorque.work.array import Array
 
 FASTEST = 40.0
 """A rollout with a joint faster than this is thrown away [rad/s]."""
+WANDER_KEPT, WANDER_STEP = 1.0 - 1e-3 / 0.5, 0.3
+"""Command noise that wanders keeps this share of itself each tick, and takes steps of this share of its size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +81,7 @@ def generate(context: Context, preset: Preset, settings: RolloutSettings, seed: 
     q, qd, reported = (np.pad(record[name], edge) for name in ("q", "qd", "reported"))
     valid = np.pad(np.ones(record["q"].shape[:2], dtype=bool), edge[:2])
     fast, slow = history_rows(context, preset, q, qd, reported, valid, 1e-3)
-    at = state_ticks(preset, settings.states, len(parameters.payload_mass), rng)
+    at = state_ticks(preset, settings.states, len(parameters.payload), rng)
     rows = np.arange(len(at))[:, None, None]
     kept = {name: record[name][at, rows] for name in ("position", "velocity", "command", "external")}
     flat = {name: array.reshape(len(at), -1, robot.n) for name, array in kept.items()}
@@ -135,23 +143,42 @@ def _run(
     pulses = Pulses(start=pulses.start, duration=pulses.duration, torque=pulses.torque * share[:, None, None])
     noisy = (rng.uniform(size=(count, 1)) < settings.noisy_command) * rng.uniform(0.0, 2.5, (2, count, 1))
     white, walk = noisy[0] * profile.command_noise_white, noisy[1] * profile.command_noise_walk
-    wander, keep = np.zeros((count, robot.n)), 1.0 - 1e-3 / 0.5
+    controller = NoisyImpedance(JointImpedance(robot, stiffness, damping), white, walk, rng)
     shape = (ticks, count, robot.n)
     record = {name: np.empty(shape) for name in ("q", "qd", "reported", "position", "velocity", "command", "external")}
-    state = target.reset(reference.at(0.0).position)
+    target.reset(reference.at(0.0).position)
+    loop = Loop(target, reference, controller)
     for tick in range(ticks):
-        if tick % 10 == 0:  # the ideal bias changes slowly; which torque is applied does not touch the labels
-            bias = context.body.bias(np.nan_to_num(state.position), np.nan_to_num(state.velocity))
-        action = reference.at(tick * 1e-3)
-        wander = keep * wander + walk * 0.3 * rng.standard_normal(wander.shape)
-        command = stiffness * (action.position - state.position) + damping * (action.velocity - state.velocity)
-        command += bias + white * rng.standard_normal(wander.shape) + wander
-        external = pulses.at(tick * 1e-3)
-        record["q"][tick], record["qd"][tick], record["reported"][tick] = state.position, state.velocity, state.torque
+        external = pulses.at(tick * target.timestep)
+        target.push(external)
         record["position"][tick], record["velocity"][tick] = target.position, target.velocity
-        state = target.step(command, external)
+        state = loop.tick().state
+        record["q"][tick], record["qd"][tick], record["reported"][tick] = state.position, state.velocity, state.torque
         record["command"][tick], record["external"][tick] = target.command, external
     return record
+
+
+class NoisyImpedance(Controller[JointAction]):
+    """Joint impedance, and a command that is shaken: white noise, and noise that wanders.
+
+    Args:
+        impedance: what is shaken.
+        white: standard deviation a tick (trials, n) [N·m].
+        walk: size of what wanders (trials, n) [N·m].
+        rng: where the noise comes from.
+    """
+
+    def __init__(self, impedance: JointImpedance, white: Array, walk: Array, rng: np.random.Generator):
+        self._impedance, self._white, self._walk, self._rng = impedance, white, walk, rng
+        self._wander = np.zeros_like(white)
+
+    def command(self, state: State, action: JointAction) -> Command:
+        finite = State(state.time, np.nan_to_num(state.position), np.nan_to_num(state.velocity), state.torque)
+        torque = self._impedance.command(finite, action).torque
+        assert torque is not None
+        shape = self._wander.shape
+        self._wander = WANDER_KEPT * self._wander + self._walk * WANDER_STEP * self._rng.standard_normal(shape)
+        return Command(torque=torque + self._white * self._rng.standard_normal(shape) + self._wander)
 
 
 def _sensors(context: Context, settings: RolloutSettings, rng: np.random.Generator) -> SensorSettings:

@@ -1,4 +1,4 @@
-"""The learned module in PyTorch, for training only; `readout.Readout` is the same in NumPy."""
+"""The learned module in PyTorch, for training only; `residual_network.ResidualNetwork` is the same in NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from retorque.adapt.tam_recursive.residuals import FEATURES, TAPS
 
 
 class Network(nn.Module):
-    """See `readout.Readout`."""
+    """See `residual_network.ResidualNetwork`."""
 
     def __init__(self, width: int = 64, depth: int = 2):
         super().__init__()

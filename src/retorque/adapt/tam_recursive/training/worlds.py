@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retorque.adapt.tam.context import mass_matrices
 from retorque.adapt.tam_recursive.adapter import TamRecursive
+from retorque.control.joint_impedance import JointImpedance
 from retorque.control.joint_waypoints import JointWaypoints
-from retorque.control.reference import Reference
 from retorque.control.windowed_sines import WindowedSines
+from retorque.loop.loop import Loop
 from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
@@ -68,27 +69,24 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     pulses = _pulses(robot, settings, rng)
     step = rng.uniform() < settings.payload_step
     step_tick, step_mass = int(rng.uniform(0.2, 0.8) * settings.duration / TIMESTEP), rng.uniform(0.3, 1.5)
-    state = target.reset(reference.at(0.0).position)
+    target.reset(reference.at(0.0).position)
     bodies, ideal_body = _bodies(robot, parameters), RigidBody(robot)
+    loop = Loop(target, reference, JointImpedance(robot, stiffness, damping), adapter)
     rows: list[tuple[Array, ...]] = []
     waiting, answered = None, 0
     for tick in range(round(settings.duration / TIMESTEP)):
         if step and tick == step_tick:
-            parameters = replace(parameters, payload_mass=parameters.payload_mass + step_mass)
+            parameters = parameters.with_payload(parameters.payload_mass + step_mass)
             target.set_parameters(parameters)
             bodies = _bodies(robot, parameters)
-        adapter.observe(state)
-        adapter.learn()
+        push = pulses.at(tick * TIMESTEP)
+        target.push(push)
+        q, qd = target.position.copy(), target.velocity.copy()
+        loop.tick()
         if adapter.answers > answered:
             answered = adapter.answers
             if rng.uniform() < 1.0 / settings.keep:
                 waiting = (tick + AFTER, adapter.features, adapter.taps)
-        action = reference.at(tick * TIMESTEP)
-        nominal = stiffness * (action.position - state.position) + damping * (action.velocity - state.velocity)
-        nominal = nominal + ideal_body.bias(state.position, state.velocity)
-        push = pulses.at(tick * TIMESTEP)
-        q, qd = target.position.copy(), target.velocity.copy()
-        state = target.step(adapter.correct(state, nominal), push)
         if waiting is not None and tick >= waiting[0]:
             acceleration = (target.velocity - qd) / TIMESTEP
             own = target.command - adapter.needed(q, qd, acceleration, push)
@@ -122,7 +120,9 @@ def _effects(settings: WorldSettings, rng: np.random.Generator) -> list[Effect]:
     return [kinds[rng.choice(len(kinds), p=often / often.sum())]()]
 
 
-def _motion(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> tuple[Reference, Array, Array]:
+def _motion(
+    robot: Robot, settings: WorldSettings, rng: np.random.Generator
+) -> tuple[WindowedSines | JointWaypoints, Array, Array]:
     """A reference with stiffness and damping: windowed sines, or waypoints with pauses."""
     profile, count = profile_of(robot), settings.trials
     seed = int(rng.integers(2**31))
@@ -152,7 +152,7 @@ def _pulses(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> 
 
 
 def _bodies(robot: Robot, parameters: Parameters) -> list[RigidBody]:
-    inertial = parameters.inertial(robot)
+    inertial = parameters.total_inertial(robot)
     return [RigidBody(robot, inertial[k], parameters.armature[k]) for k in range(len(inertial))]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -77,7 +75,7 @@ def test_springs_stay_true_when_masses_change(slider: Robot) -> None:
     target = Target(
         robot, Parameters.ideal(robot), scene=Scene(objects=[Wall(stiffness=5e3, damping=500.0)]), threads=1
     )
-    target.set_parameters(replace(target.parameters, payload_mass=np.array(20.0)))
+    target.set_parameters(target.parameters.with_payload(20.0))
     target.place("wall", Wall.facing(np.array([0.06, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0])))
     _push(target, 30.0, 4000)
     assert target.position.shape == (1,)

@@ -10,6 +10,7 @@ import numpy as np
 from retorque.physics.actuator import drive, friction_slope, losses
 from retorque.physics.inertia import from_vector
 from retorque.physics.parameters import Parameters
+from retorque.physics.presliding import SlipState
 from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import Base, State
@@ -109,6 +110,7 @@ class Target:
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
+        self._springs = bool(np.any(parameters.stiffness))
         mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
         principal, axes = np.linalg.eigh(inertia)
         axes[..., :, 0] *= np.linalg.det(axes)[..., None]
@@ -137,6 +139,7 @@ class Target:
         self._world.reset()
         self.position[...] = position
         self.velocity[...] = velocity
+        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         if base is not None:
             if not self.robot.floating:
                 raise RetorqueError(f"the base of robot '{self.robot.name}' is fixed; reset its joints only")
@@ -223,17 +226,21 @@ class Target:
         velocity = self.velocity
         motor_side = [effect for effect in self.effects if effect.transmits]
         at = motor_side[0].motor_velocity if motor_side else velocity
-        torque = driven - losses(at, self.parameters)
-        slope = friction_slope(at, self.parameters)
+        step = self.timestep / self._substeps
+        slip, slip_slope = (None, None) if self._slip is None else self._slip.after(at, step)
+        torque = driven - losses(at, self.parameters, self.position if self._springs else None, slip)
+        slope = friction_slope(at, self.parameters, slip_slope)
         if servo_slope is not None:
             slope = slope + servo_slope
         for effect in self.effects:
-            torque, slope = effect.torque(self.position, velocity, torque, slope, self.timestep / self._substeps)
+            torque, slope = effect.torque(self.position, velocity, torque, slope, step)
         self._damping[...] = slope
         self._applied[...] = torque + slope * velocity + self._external
         if self._wrenches:
             self._world.push(self._wrenches)
         self._world.step()
+        if self._slip is not None:
+            self._slip.advance(self.position)
 
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import mujoco.batch
 import numpy as np
@@ -200,7 +202,8 @@ class World:
 
     def _scene_model(self, robot: Robot, limits: bool) -> mujoco.MjModel:
         self.scene.check(robot)
-        text = write_mjcf(robot, timestep=self._timestep, contact=self.scene.self_contact, limits=limits)
+        plain = replace(robot, friction=None)  # the target adds friction itself
+        text = write_mjcf(plain, timestep=self._timestep, contact=self.scene.self_contact, limits=limits)
         spec = mujoco.MjSpec.from_string(text)
         for key in list(spec.keys):
             spec.delete(key)  # it holds the robot alone

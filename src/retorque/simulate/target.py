@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from retorque.physics.actuator import drive, friction_slope, losses
+from retorque.physics.actuator import PreparedLosses, drive
 from retorque.physics.inertia import from_vector
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState
@@ -110,7 +110,7 @@ class Target:
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
-        self._springs = bool(np.any(parameters.stiffness))
+        self._losses = PreparedLosses(parameters)
         mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
         principal, axes = np.linalg.eigh(inertia)
         axes[..., :, 0] *= np.linalg.det(axes)[..., None]
@@ -228,8 +228,8 @@ class Target:
         at = motor_side[0].motor_velocity if motor_side else velocity
         step = self.timestep / self._substeps
         slip, slip_slope = (None, None) if self._slip is None else self._slip.after(at, step)
-        torque = driven - losses(at, self.parameters, self.position if self._springs else None, slip)
-        slope = friction_slope(at, self.parameters, slip_slope)
+        lost, slope = self._losses(at, self.position, slip, slip_slope)
+        torque = driven - lost
         if servo_slope is not None:
             slope = slope + servo_slope
         for effect in self.effects:

@@ -14,6 +14,7 @@ from retorque.robots.assemble import Marker, assemble
 from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Geom, Joint, Kind, Robot, Shape
 from retorque.robots.tree import Body, Hinge, vector
+from retorque.robots.xml_file import as_utf8
 from retorque.work.errors import RetorqueError, unknown
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]
@@ -109,10 +110,11 @@ def _compile(path: Path) -> mujoco.MjModel:
 
 
 def _parse(path: Path) -> mujoco.MjSpec:
-    if path.suffix.lower() == ".xml":
+    text = as_utf8(path)
+    if text is None and path.suffix.lower() == ".xml":
         return mujoco.MjSpec.from_file(str(path))
-    # MuJoCo tells formats by the ending and does not know others, so the text is handed over instead.
-    spec = mujoco.MjSpec.from_string(path.read_text(encoding="utf-8"))
+    # MuJoCo tells formats by the ending and reads UTF-8 only, so for others the text is handed over instead.
+    spec = mujoco.MjSpec.from_string(path.read_text(encoding="utf-8") if text is None else text)
     spec.modelfiledir = str(path.parent)
     return spec
 

@@ -138,6 +138,22 @@ def test_a_mounted_board_carries_its_weight_and_what_lies_on_it() -> None:
         target.place("board", np.zeros(7))
 
 
+@pytest.mark.parametrize("stiffness", (None, 5e3))
+def test_a_ball_rides_on_a_mounted_board(stiffness: float | None, slider: Robot) -> None:
+    board = Board(mount="end_effector", position=(0.0, 0.0, 0.2), size=(0.2, 0.2, 0.01), mass=0.5, stiffness=stiffness)
+    ball = Ball(radius=0.03, mass=0.1, position=(0.0, 0.0, 0.24))
+    target = Target(slider, Parameters.ideal(slider), scene=Scene(objects=[board, ball]), threads=1)
+    _push(target, 0.0, 1000)
+    assert target.contact_force("ball", by="board")[2] == pytest.approx(0.981, rel=1e-3)
+    assert target.contact_force("board")[2] == pytest.approx(-0.981, rel=1e-3)
+    assert not target.contact_force("robot").any()
+    _push(target, 1.0, 200)  # 2.5 kg on the rail; the ball rolls, so 2/7 of its mass goes along
+    assert target.velocity[0] == pytest.approx(0.2 / (2.5 + 0.1 * 2.0 / 7.0), rel=0.01)
+    state = target.read()
+    assert state.objects is not None and state.objects.shape == (1, 13)
+    assert state.objects[0, 7] == pytest.approx(target.velocity[0] * 2.0 / 7.0, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("objects", "sentence"),
     [

@@ -156,13 +156,7 @@ class Target:
 
     def read(self) -> State:
         """What the sensors say now; once a tick. The base and the things are reported as they are."""
-        position, velocity = self.position, self.velocity
-        for effect in self.effects:
-            position, velocity = effect.encoders(position, velocity)
-        if self.effects and self._world.diverged.any():  # an effect's own state has gone astray there
-            astray = self.diverged[..., None]
-            position, velocity = np.where(astray, self.position, position), np.where(astray, 0.0, velocity)
-        state = self._sensors.read(self.time, position, velocity, self.command)
+        state = self._sensors.read(self.time, *self._encoders(), self.command)
         if self.robot.floating:
             pose, twist = self._world.base()
             state.base = Base(self._rows(pose), self._rows(twist))
@@ -195,7 +189,7 @@ class Target:
         """The net force (..., 3) on a thing, a link or "robot" during the last physics step, world axes [N].
 
         Args:
-            of: what feels it.
+            of: what feels it; a thing that is mounted on the robot counts by its own name, not as "robot".
             by: what exerts it; default: everything that it touches. Contacts of the robot with itself are left out.
         """
         return self._rows(self._world.contact_force(of, by))
@@ -216,9 +210,7 @@ class Target:
         else:
             target_velocity = 0.0 if command.velocity is None else command.velocity
             for _ in range(self._substeps):
-                self.command, slope = self.servo.torque(
-                    told, target_velocity, self.position, self.velocity, self._torque_limit
-                )
+                self.command, slope = self.servo.torque(told, target_velocity, *self._encoders(), self._torque_limit)
                 self._substep(drive(self.command, self.parameters), slope)
         self._ticks += 1
 
@@ -241,6 +233,16 @@ class Target:
         self._world.step()
         if self._slip is not None:
             self._slip.advance(self.position)
+
+    def _encoders(self) -> tuple[Array, Array]:
+        """Position and velocity (..., n) of what the encoders turn with."""
+        position, velocity = self.position, self.velocity
+        for effect in self.effects:
+            position, velocity = effect.encoders(position, velocity)
+        if self.effects and self._world.diverged.any():  # an effect's own state has gone astray there
+            astray = self.diverged[..., None]
+            position, velocity = np.where(astray, self.position, position), np.where(astray, 0.0, velocity)
+        return position, velocity
 
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retorque.physics.actuator import command_for, effective_torque, friction, friction_slope, losses
+from retorque.physics.actuator import PreparedLosses, command_for, effective_torque, friction, friction_slope, losses
 from retorque.physics.default_profile import profile_of
+from retorque.physics.friction import NO_FRICTION, Friction
 from retorque.physics.parameters import Parameters
+from retorque.physics.presliding import DISTANCES
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
 from retorque.physics.selection import DRAWN, Selection
@@ -107,3 +109,21 @@ def test_inverse_torque_command_gives_the_desired_acceleration(which: str) -> No
         truth = RigidBody(PANDA, inertial, p.armature[trial])
         found = truth.forward_dynamics(q[trial], qd[trial], acting[trial])
         np.testing.assert_allclose(found, qdd[trial], atol=1e-8)
+
+
+@pytest.mark.parametrize("friction_terms", (NO_FRICTION, Friction(stribeck=(0.05,), presliding=(1e-3,))))
+def test_prepared_losses_are_losses_and_slope_to_the_bit(friction_terms: Friction) -> None:
+    rng = np.random.default_rng(1000)
+    drawn = Parameters.sample(PANDA, profile_of(PANDA), 4, 1000)
+    count = friction_terms.count
+    p = replace(
+        drawn,
+        friction=friction_terms,
+        friction_coefficients=rng.uniform(0.0, 2.0, (4, PANDA.n, count)),
+        stiffness=rng.uniform(0.0, 5.0, (4, PANDA.n)),
+    )
+    velocity, position = rng.normal(size=(2, 4, PANDA.n))
+    slip = rng.uniform(-1.0, 1.0, (4, PANDA.n, len(DISTANCES)))
+    lost, slope = PreparedLosses(p)(velocity, position, slip, np.abs(slip))
+    np.testing.assert_array_equal(lost, losses(velocity, p, position, slip))
+    np.testing.assert_array_equal(slope, friction_slope(velocity, p, np.abs(slip)))

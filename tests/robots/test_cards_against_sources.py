@@ -26,9 +26,11 @@ FIXED = {
     "z1": ("unitree_z1", "link06", (0.051, 0.0, 0.0)),
     "arx_x5": ("arx_l5", "link6", (0.08657, 0.0, 0.0)),
     "leap_hand": ("leap_hand_right", "if_ds", (0.0, -0.04, 0.015)),
+    "leap_hand_left": ("leap_hand_left", "if_ds", (0.0, -0.04, 0.015)),
 }
 FLOATING = {
     "toddlerbot": ("toddlerbot_2xc", "right_hand", (-0.0174602, -0.0045, -0.057)),
+    "toddlerbot_2xm": ("toddlerbot_2xm", "right_hand", (-0.0174602, -0.0045, -0.057)),
     "g1": ("unitree_g1", "right_wrist_yaw_link", (0.0415, -0.003, 0.0)),
 }
 
@@ -125,8 +127,11 @@ def size(joint: str, robot: Robot) -> int:
 
 def add_reflected_armature(name: str, model: mujoco.MjModel) -> None:
     """Put the armature of ToddlerBot's drive gears onto the joints they turn, as the card does."""
-    if name != "toddlerbot":
+    if not name.startswith("toddlerbot"):
         return
+    if name == "toddlerbot_2xm":  # its motor list has another motor than its model file
+        for side in ("left", "right"):
+            model.dof_armature[model.joint(f"{side}_shoulder_pitch").dofadr[0]] = 0.0022
     armature = model.dof_armature.copy()
     for e in range(model.neq):
         if model.eq_type[e] == mujoco.mjtEq.mjEQ_JOINT:
@@ -205,3 +210,58 @@ def test_profiles_follow_the_published_ranges(shared) -> None:
 def test_panda_end_effector_is_turned_like_the_hand() -> None:
     turn = rot.from_quaternion(load("panda").end_effector.quaternion)
     assert np.allclose(turn, rot.from_axis_angle((0.0, 0.0, 1.0), -np.pi / 4), atol=1e-6)
+
+
+def _corners(model: mujoco.MjModel, data: mujoco.MjData, geom: int) -> np.ndarray:
+    """The corners of a box, or the outermost points of a sphere, in the world, (..., 3)."""
+    signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    half = model.geom_size[geom]
+    if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_SPHERE:
+        half = np.full(3, half[0])
+    return data.geom_xpos[geom] + signs * half @ data.geom_xmat[geom].reshape(3, 3).T
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "links"),
+    [
+        (
+            "toddlerbot_2xm",
+            "toddlerbot_2xm",
+            ("left_ankle_roll_link", "right_ankle_roll_link", "left_hand", "right_hand"),
+        ),
+        ("toddlerbot", "toddlerbot_2xc", ("left_hand", "right_hand", "torso")),
+        ("leap_hand", "leap_hand_right", ("palm", "if_bs", "th_px")),
+        ("leap_hand_left", "leap_hand_left", ("palm", "if_bs", "th_px")),
+        ("iiwa14", "kuka_iiwa14", ("link5", "link7")),
+    ],
+)
+def test_shapes_are_where_the_source_has_them(name: str, source: str, links: tuple[str, ...], shared) -> None:
+    ours, theirs = to_mjmodel(load(name)), source_model(shared, source)
+    for link in links:
+        found = []
+        for model in (ours, theirs):
+            data = mujoco.MjData(model)
+            mujoco.mj_kinematics(model, data)
+            body = model.body(link)
+            shapes = [
+                g for g in range(model.ngeom) if model.geom_bodyid[g] == body.id and model.geom_group[g] in (0, 3)
+            ]
+            points = np.concatenate([_corners(model, data, g) for g in shapes]) - data.xpos[body.id]
+            found.append(points @ data.xmat[body.id].reshape(3, 3))
+        low, high = ([np.min(p, axis=0) for p in found], [np.max(p, axis=0) for p in found])
+        np.testing.assert_allclose(low[0], low[1], atol=1e-5)
+        np.testing.assert_allclose(high[0], high[1], atol=1e-5)
+
+
+def test_g1_stands_on_a_box_around_the_source_s_four_spheres(shared) -> None:
+    model = source_model(shared, "unitree_g1")
+    for side in ("left", "right"):
+        (box,) = load("g1").link(f"{side}_ankle_roll_link").geoms
+        body = model.body(f"{side}_ankle_roll_link").id
+        spheres = [g for g in range(model.ngeom) if model.geom_bodyid[g] == body]
+        centres = model.geom_pos[spheres]
+        radius = model.geom_size[spheres[0], 0]
+        low, high = np.array(box.position) - box.size, np.array(box.position) + box.size
+        np.testing.assert_allclose(low[[0, 2]], (centres.min(axis=0) - radius)[[0, 2]], atol=1e-9)
+        np.testing.assert_allclose(high[[0, 2]], (centres.max(axis=0) + radius)[[0, 2]], atol=1e-9)
+        assert box.friction == model.geom_friction[spheres[0], 0] == 0.6

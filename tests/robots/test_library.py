@@ -26,7 +26,9 @@ ON_BOARD = {
     "xmate3": 7,
     "arx_x5": 6,
     "leap_hand": 16,
+    "leap_hand_left": 16,
     "toddlerbot": 30,
+    "toddlerbot_2xm": 30,
     "g1": 29,
 }
 
@@ -40,7 +42,7 @@ def test_names() -> None:
 def test_load(name: str) -> None:
     robot = load(name)
     assert robot.name == name and robot.n == ON_BOARD[name]
-    assert robot.floating == (name in ("toddlerbot", "g1"))
+    assert robot.floating == (name in ("toddlerbot", "toddlerbot_2xm", "g1"))
     assert robot.title and robot.source and robot.notes
     assert np.all(robot.torque_limit < np.inf)
     assert load(name) is robot  # read once

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -77,7 +75,7 @@ def test_springs_stay_true_when_masses_change(slider: Robot) -> None:
     target = Target(
         robot, Parameters.ideal(robot), scene=Scene(objects=[Wall(stiffness=5e3, damping=500.0)]), threads=1
     )
-    target.set_parameters(replace(target.parameters, payload_mass=np.array(20.0)))
+    target.set_parameters(target.parameters.with_payload(20.0))
     target.place("wall", Wall.facing(np.array([0.06, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0])))
     _push(target, 30.0, 4000)
     assert target.position.shape == (1,)
@@ -138,6 +136,22 @@ def test_a_mounted_board_carries_its_weight_and_what_lies_on_it() -> None:
     assert np.abs(target.position - bare.position).max() > 1e-6
     with pytest.raises(RetorqueError, match="mounted"):
         target.place("board", np.zeros(7))
+
+
+@pytest.mark.parametrize("stiffness", (None, 5e3))
+def test_a_ball_rides_on_a_mounted_board(stiffness: float | None, slider: Robot) -> None:
+    board = Board(mount="end_effector", position=(0.0, 0.0, 0.2), size=(0.2, 0.2, 0.01), mass=0.5, stiffness=stiffness)
+    ball = Ball(radius=0.03, mass=0.1, position=(0.0, 0.0, 0.24))
+    target = Target(slider, Parameters.ideal(slider), scene=Scene(objects=[board, ball]), threads=1)
+    _push(target, 0.0, 1000)
+    assert target.contact_force("ball", by="board")[2] == pytest.approx(0.981, rel=1e-3)
+    assert target.contact_force("board")[2] == pytest.approx(-0.981, rel=1e-3)
+    assert not target.contact_force("robot").any()
+    _push(target, 1.0, 200)  # 2.5 kg on the rail; the ball rolls, so 2/7 of its mass goes along
+    assert target.velocity[0] == pytest.approx(0.2 / (2.5 + 0.1 * 2.0 / 7.0), rel=0.01)
+    state = target.read()
+    assert state.objects is not None and state.objects.shape == (1, 13)
+    assert state.objects[0, 7] == pytest.approx(target.velocity[0] * 2.0 / 7.0, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from retorque.physics.default_profile import critical_damping, profile_of
+from retorque.physics.friction import Friction
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.physics.selection import DRAWN, Selection
@@ -295,3 +296,24 @@ def test_parameters_with_two_leading_axes_are_refused() -> None:
     robot = Robot.load("panda")
     with pytest.raises(RetorqueError, match="leading axis"):
         Target(robot, Parameters.ideal(robot, (2, 3)))
+
+
+def test_springs_beside_the_joints_pull_to_their_rest(slider: Robot) -> None:
+    stiff = replace(Parameters.ideal(slider), stiffness=np.array([100.0]), rest_position=np.array([0.3]))
+    target = Target(slider, replace(stiff, viscous=np.full((1, 2), 30.0)), threads=1)
+    for _ in range(3000):
+        target.write(Command(torque=np.array([5.0])))
+    assert target.position[0] == pytest.approx(0.3 + 5.0 / 100.0, abs=1e-6)
+
+
+def test_friction_that_remembers_holds_below_its_level(slider: Robot) -> None:
+    """Dahl's friction of 2 N: half of it winds the contact by d ln 2 and stays there, twice of it slides."""
+    friction = Friction(coulomb=False, viscous=False, offset=False, presliding=(1e-3,))
+    ideal = Parameters.ideal(slider, 2, friction)
+    hidden = replace(ideal, friction_coefficients=np.full((2, 1, 1), 2.0), viscous=np.full((2, 1, 2), 20.0))
+    target = Target(slider, hidden, substeps=4, threads=1)
+    for tick in range(4000):
+        pull = np.array([[1.0], [4.0]]) * min(1.0, tick / 2000.0)
+        target.write(Command(torque=pull))
+    assert target.position[0, 0] == pytest.approx(1e-3 * np.log(2.0), rel=0.1)
+    assert target.velocity[1, 0] == pytest.approx(2.0 / 20.0, rel=0.02)

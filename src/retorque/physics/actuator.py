@@ -87,3 +87,41 @@ def command_for(
 ) -> Array:
     """The command that yields an effective torque at a velocity (B.6 - B.8), (..., n) [N·m]."""
     return inverse_drive(effective + losses(velocity, p, position, slip), p)
+
+
+class PreparedLosses:
+    """`losses` and `friction_slope` of one set of parameters together, for a simulation that needs both at every step.
+
+    What does not depend on the state is prepared once and what both need is computed once; the results are the same to
+    the bit.
+
+    Args:
+        p: the target's parameters.
+    """
+
+    def __init__(self, p: Parameters):
+        self._p = p
+        names = ("friction_slope", "friction_shift", "friction_amplitude", "viscous", "torque_bias")
+        self._pairs = [tuple(np.ascontiguousarray(getattr(p, name)[..., k]) for k in (0, 1)) for name in names]
+        self._at_rest = tuple(expit(slope * shift) for slope, shift in zip(*self._pairs[:2], strict=True))
+        self._terms = p.friction.count > 0
+        self._springs = bool(np.any(p.stiffness))
+
+    def __call__(
+        self, velocity: Array, position: Array, slip: Array | None = None, slip_slope: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Torque lost (..., n) [N·m] and its derivative by velocity (..., n) [N·m·s/rad]."""
+        forward = velocity >= 0.0
+        slope, shift, amplitude, viscous, bias = (np.where(forward, a, b) for a, b in self._pairs)
+        value = expit(slope * (velocity + shift))
+        rise = value - np.where(forward, *self._at_rest)
+        lost = viscous * velocity + amplitude * rise - bias
+        by_velocity = viscous + amplitude * slope * value * (1.0 - value)
+        if self._terms:
+            p = self._p
+            lost = lost + p.friction.torque(velocity, p.friction_coefficients, slip)
+            steepness = np.sum(p.friction.slopes(velocity, slip_slope) * p.friction_coefficients, axis=-1)
+            by_velocity = np.maximum(by_velocity + steepness, 0.0)  # as in `friction_slope`
+        if self._springs:
+            lost = lost + self._p.stiffness * (position - self._p.rest_position)
+        return lost, by_velocity

@@ -294,14 +294,17 @@ def _link_lines(link: Link) -> list[str]:
 
 
 def _geom_lines(geom: Geom) -> list[str]:
-    return [
+    lines = [
         "[[link.geom]]",
         f"shape = {_quoted(geom.shape)}",
         f"size = {_list(geom.size)}",
         f"position = {_list(geom.position)}",
-        f"quaternion = {_list(geom.quaternion)}",
-        f"friction = {float(geom.friction)!r}",
     ]
+    if geom.quaternion != Geom.quaternion:
+        lines.append(f"quaternion = {_list(geom.quaternion)}")
+    if geom.friction != Geom.friction:
+        lines.append(f"friction = {float(geom.friction)!r}")
+    return lines
 
 
 def _joint_lines(joint: Joint | None) -> list[str]:

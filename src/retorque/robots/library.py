@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from xml.etree import ElementTree
 
 from retorque.robots.card import read_card
 from retorque.robots.robot import Robot
+from retorque.robots.xml_file import read_xml
 from retorque.work.errors import RetorqueError, unknown
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
@@ -60,11 +60,7 @@ def _on_board(name: str) -> Robot:
 
 def _from_xml(path: Path) -> Robot:
     """What an XML file is, its first element says: `<robot>` is URDF, `<mujoco>` is MJCF."""
-    try:
-        with path.open("rb") as file:
-            root = next(element.tag for _, element in ElementTree.iterparse(file, events=("start",)))
-    except (ElementTree.ParseError, StopIteration, OSError) as error:
-        raise RetorqueError(f"{path.name}: this is not an XML file that can be read ({error}); correct it") from None
+    root = read_xml(path).tag
     if root == "robot":
         from retorque.robots.urdf import read_urdf
 

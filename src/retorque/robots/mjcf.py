@@ -12,13 +12,20 @@ import numpy as np
 from retorque.robots import rotation
 from retorque.robots.assemble import Marker, assemble
 from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
-from retorque.robots.robot import Joint, Kind, Robot
+from retorque.robots.robot import Geom, Joint, Kind, Robot, Shape
 from retorque.robots.tree import Body, Hinge, vector
+from retorque.robots.xml_file import as_utf8
 from retorque.work.errors import RetorqueError, unknown
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]
 
 log = logging.getLogger(__name__)
+SHAPES: dict[int, tuple[Shape, int]] = {
+    int(mujoco.mjtGeom.mjGEOM_BOX): ("box", 3),
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): ("sphere", 1),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): ("capsule", 2),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): ("cylinder", 2),
+}
 KINDS: dict[int, Kind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "revolute",
     int(mujoco.mjtJoint.mjJNT_SLIDE): "prismatic",
@@ -31,7 +38,8 @@ def read_mjcf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
 
     Bodies without a joint are fused into the link they are fixed to; joints that are not named are welded at their
     reference position. Friction, damping, springs, gravity compensation and actuator dynamics are left out: the result
-    is the ideal rigid robot. Equality constraints are left out too, so a closed chain is cut open into its tree.
+    is the ideal rigid robot. Equality constraints are left out too, so a closed chain is cut open into its tree. Simple
+    shapes that collide in the file are kept; meshes are not.
 
     Args:
         path: The file; meshes it refers to may be missing if they are not needed for inertias.
@@ -102,10 +110,11 @@ def _compile(path: Path) -> mujoco.MjModel:
 
 
 def _parse(path: Path) -> mujoco.MjSpec:
-    if path.suffix.lower() == ".xml":
+    text = as_utf8(path)
+    if text is None and path.suffix.lower() == ".xml":
         return mujoco.MjSpec.from_file(str(path))
-    # MuJoCo tells formats by the ending and does not know others, so the text is handed over instead.
-    spec = mujoco.MjSpec.from_string(path.read_text(encoding="utf-8"))
+    # MuJoCo tells formats by the ending and reads UTF-8 only, so for others the text is handed over instead.
+    spec = mujoco.MjSpec.from_string(path.read_text(encoding="utf-8") if text is None else text)
     spec.modelfiledir = str(path.parent)
     return spec
 
@@ -148,9 +157,32 @@ def _bodies(model: mujoco.MjModel, keep: Collection[str] | None, where: str) -> 
                 mass=float(model.body_mass[b]),
                 centre=model.body_ipos[b].copy(),
                 inertia=turn @ np.diag(model.body_inertia[b]) @ turn.T,
+                geoms=_geoms(model, b),
             )
         )
     return bodies
+
+
+def _geoms(model: mujoco.MjModel, body: int) -> list[Geom]:
+    """The body's simple shapes that collide."""
+    geoms = []
+    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    for g in range(first, first + count):
+        known = SHAPES.get(int(model.geom_type[g]))
+        if known is None or not (model.geom_contype[g] or model.geom_conaffinity[g]):
+            continue
+        shape, numbers = known
+        w, x, y, z = (float(value) + 0.0 for value in model.geom_quat[g])
+        geoms.append(
+            Geom(
+                shape=shape,
+                size=tuple(float(value) for value in model.geom_size[g, :numbers]),
+                position=vector(model.geom_pos[g]),
+                quaternion=(w, x, y, z),
+                friction=float(model.geom_friction[g, 0]),
+            )
+        )
+    return geoms
 
 
 def _hinge(model: mujoco.MjModel, j: int, keep: Collection[str] | None, where: str) -> Hinge:

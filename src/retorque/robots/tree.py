@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from retorque.robots import rotation
-from retorque.robots.robot import Frame, Joint, Link
+from retorque.robots.robot import Frame, Geom, Joint, Link
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 
@@ -44,6 +44,8 @@ class Body:
     """(3,) in the body's frame [m]."""
     inertia: Array
     """(3, 3) about the centre of mass in the body's axes [kg·m²]."""
+    geoms: Sequence[Geom] = ()
+    """Simple shapes that touch things, in the body's frame."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,12 @@ class _Part:
     link: Link
     masses: list[tuple[float, Array, Array]] = field(default_factory=list)
     """Mass [kg], centre (3,) [m] and inertia (3, 3) about it [kg·m²], each in the link's frame."""
+    geoms: list[Geom] = field(default_factory=list)
 
     def finished(self) -> Link:
         mass = sum(m for m, _, _ in self.masses)
         if mass == 0.0:
-            return self.link
+            return replace(self.link, geoms=tuple(self.geoms))
         if len(self.masses) == 1:
             _, centre, inertia = self.masses[0]
         else:
@@ -79,7 +82,8 @@ class _Part:
             for m, c, i in self.masses:
                 d = c - centre
                 inertia = inertia + i + m * (d @ d * np.eye(3) - np.outer(d, d))
-        return replace(self.link, mass=float(mass), centre=vector(centre), inertia=six(inertia))
+        geoms = tuple(self.geoms)
+        return replace(self.link, mass=float(mass), centre=vector(centre), inertia=six(inertia), geoms=geoms)
 
 
 def vector(values: Array) -> tuple[float, float, float]:
@@ -139,11 +143,21 @@ def cut(
         placements.append(here)
         if not (np.isfinite(body.mass) and body.mass >= 0.0):
             raise RetorqueError(f"{where}: the mass of '{body.name}' is {body.mass}; give it a positive mass in kg")
+        if body.geoms:
+            assert here.link is not None
+            parts[here.link].geoms += [_moved(geom, here) for geom in body.geoms]
         if body.mass > 0.0 or np.any(body.inertia):
             assert here.link is not None
             turned = here.rotation @ body.inertia @ here.rotation.T
             parts[here.link].masses.append((body.mass, here.position + here.rotation @ body.centre, turned))
     return tuple(part.finished() for part in parts), tuple(placements)
+
+
+def _moved(geom: Geom, place: Placement) -> Geom:
+    if np.array_equal(place.rotation, np.eye(3)):
+        return replace(geom, position=vector(place.position + np.array(geom.position)))
+    there = place.then(np.array(geom.position), rotation.from_quaternion(geom.quaternion))
+    return replace(geom, position=vector(there.position), quaternion=rotation.to_quaternion(there.rotation))
 
 
 def _ground(bodies: Sequence[Body], kept: Sequence[Sequence[Hinge]]) -> tuple[int, Placement] | None:

@@ -13,6 +13,7 @@ from retorque.robots.assemble import Marker, assemble
 from retorque.robots.robot import Joint, Kind, Robot
 from retorque.robots.tree import Body, Hinge, vector
 from retorque.robots.urdf_writer import UNLIMITED, write_urdf
+from retorque.robots.xml_file import read_xml
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -41,13 +42,9 @@ def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
     """
     path = Path(path)
     where = path.name
-    try:
-        parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-        root = ElementTree.fromstring(path.read_bytes(), parser)
-    except FileNotFoundError:
-        raise RetorqueError(f"there is no file '{path}'; give the path of a URDF file") from None
-    except (ElementTree.ParseError, OSError) as error:
-        raise RetorqueError(f"{where}: this is not an XML file that can be read ({error}); correct it") from None
+    if not path.is_file():
+        raise RetorqueError(f"there is no file '{path}'; give the path of a URDF file")
+    root = read_xml(path, comments=True)
     if root.tag != "robot":
         raise RetorqueError(f"{where}: the file starts with <{root.tag}>; a URDF file starts with <robot>")
     edges = {_child(joint, where): joint for joint in root.findall("joint")}

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from retorque.physics.actuator import drive, friction_slope, losses
+from retorque.physics.actuator import PreparedLosses, drive
 from retorque.physics.inertia import from_vector
 from retorque.physics.parameters import Parameters
+from retorque.physics.presliding import SlipState
 from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import Base, State
@@ -109,6 +110,7 @@ class Target:
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
+        self._losses = PreparedLosses(parameters)
         mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
         principal, axes = np.linalg.eigh(inertia)
         axes[..., :, 0] *= np.linalg.det(axes)[..., None]
@@ -137,6 +139,7 @@ class Target:
         self._world.reset()
         self.position[...] = position
         self.velocity[...] = velocity
+        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         if base is not None:
             if not self.robot.floating:
                 raise RetorqueError(f"the base of robot '{self.robot.name}' is fixed; reset its joints only")
@@ -153,13 +156,7 @@ class Target:
 
     def read(self) -> State:
         """What the sensors say now; once a tick. The base and the things are reported as they are."""
-        position, velocity = self.position, self.velocity
-        for effect in self.effects:
-            position, velocity = effect.encoders(position, velocity)
-        if self.effects and self._world.diverged.any():  # an effect's own state has gone astray there
-            astray = self.diverged[..., None]
-            position, velocity = np.where(astray, self.position, position), np.where(astray, 0.0, velocity)
-        state = self._sensors.read(self.time, position, velocity, self.command)
+        state = self._sensors.read(self.time, *self._encoders(), self.command)
         if self.robot.floating:
             pose, twist = self._world.base()
             state.base = Base(self._rows(pose), self._rows(twist))
@@ -192,7 +189,7 @@ class Target:
         """The net force (..., 3) on a thing, a link or "robot" during the last physics step, world axes [N].
 
         Args:
-            of: what feels it.
+            of: what feels it; a thing that is mounted on the robot counts by its own name, not as "robot".
             by: what exerts it; default: everything that it touches. Contacts of the robot with itself are left out.
         """
         return self._rows(self._world.contact_force(of, by))
@@ -213,9 +210,7 @@ class Target:
         else:
             target_velocity = 0.0 if command.velocity is None else command.velocity
             for _ in range(self._substeps):
-                self.command, slope = self.servo.torque(
-                    told, target_velocity, self.position, self.velocity, self._torque_limit
-                )
+                self.command, slope = self.servo.torque(told, target_velocity, *self._encoders(), self._torque_limit)
                 self._substep(drive(self.command, self.parameters), slope)
         self._ticks += 1
 
@@ -223,17 +218,31 @@ class Target:
         velocity = self.velocity
         motor_side = [effect for effect in self.effects if effect.transmits]
         at = motor_side[0].motor_velocity if motor_side else velocity
-        torque = driven - losses(at, self.parameters)
-        slope = friction_slope(at, self.parameters)
+        step = self.timestep / self._substeps
+        slip, slip_slope = (None, None) if self._slip is None else self._slip.after(at, step)
+        lost, slope = self._losses(at, self.position, slip, slip_slope)
+        torque = driven - lost
         if servo_slope is not None:
             slope = slope + servo_slope
         for effect in self.effects:
-            torque, slope = effect.torque(self.position, velocity, torque, slope, self.timestep / self._substeps)
+            torque, slope = effect.torque(self.position, velocity, torque, slope, step)
         self._damping[...] = slope
         self._applied[...] = torque + slope * velocity + self._external
         if self._wrenches:
             self._world.push(self._wrenches)
         self._world.step()
+        if self._slip is not None:
+            self._slip.advance(self.position)
+
+    def _encoders(self) -> tuple[Array, Array]:
+        """Position and velocity (..., n) of what the encoders turn with."""
+        position, velocity = self.position, self.velocity
+        for effect in self.effects:
+            position, velocity = effect.encoders(position, velocity)
+        if self.effects and self._world.diverged.any():  # an effect's own state has gone astray there
+            astray = self.diverged[..., None]
+            position, velocity = np.where(astray, self.position, position), np.where(astray, 0.0, velocity)
+        return position, velocity
 
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mujoco
 import mujoco.batch
 import numpy as np
@@ -54,6 +56,7 @@ class World:
         self.batch = mujoco.batch.Batch(model, trials, threads)
         self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self.applied = self.batch.bind("qfrc_applied")
+        self._readings = self.batch.bind("sensordata")  # bound now: MuJoCo fills what is bound before a step
         first = model.joint(robot.joint_names[0])
         # MuJoCo lists bodies depth first, as cards do, so one robot's joints stand together.
         self.joint_q = slice(int(first.qposadr[0]), int(first.qposadr[0]) + robot.n)
@@ -182,7 +185,7 @@ class World:
         """(trials, 3) force on a link, a thing or the robot in the last step, world axes [N]."""
         if self._forces is None:
             raise RetorqueError("nothing touches without a scene; give the target one")
-        return self._forces.between(self.batch.bind("sensordata"), of, by)
+        return self._forces.between(self._readings, of, by)
 
     def thing(self, name: str) -> Object:
         """The thing of that name."""
@@ -199,7 +202,8 @@ class World:
 
     def _scene_model(self, robot: Robot, limits: bool) -> mujoco.MjModel:
         self.scene.check(robot)
-        text = write_mjcf(robot, timestep=self._timestep, contact=self.scene.self_contact, limits=limits)
+        plain = replace(robot, friction=None)  # the target adds friction itself
+        text = write_mjcf(plain, timestep=self._timestep, contact=self.scene.self_contact, limits=limits)
         spec = mujoco.MjSpec.from_string(text)
         for key in list(spec.keys):
             spec.delete(key)  # it holds the robot alone

@@ -18,6 +18,7 @@ from retorque.work.errors import RetorqueError, unknown
 ADAPTERS: dict[str, tuple[str, str]] = {
     "direct": ("retorque.adapt.direct:Direct", "no correction"),
     "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
+    "identified": ("retorque.adapt.identified:Identified", "feeds forward what was identified from a log; no learning"),
     "particle": (
         "retorque.adapt.particle.adapter:Particle",
         "the TAM paper's particle filter over physical parameters",

@@ -11,6 +11,7 @@ import numpy as np
 from retorque.physics.actuator import drive, friction_slope, losses
 from retorque.physics.inertia import from_vector
 from retorque.physics.parameters import Parameters
+from retorque.physics.presliding import SlipState
 from retorque.robots.command import Command
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
@@ -100,6 +101,7 @@ class Target:
         self.position[:] = position
         self.velocity[:] = velocity
         self.command = np.zeros((self.trials, self.robot.n))
+        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         self._sensors.reset(self.velocity)
         for effect in self.effects:
             effect.reset(self.position, self.velocity)
@@ -130,13 +132,16 @@ class Target:
         velocity = self.velocity
         motor_side = [effect for effect in self.effects if effect.transmits]
         at = motor_side[0].motor_velocity if motor_side else velocity
-        torque = driven - losses(at, self.parameters)
-        slope = friction_slope(at, self.parameters)
+        slip, slip_slope = self._slip.after(at, self.timestep / self._substeps) if self._slip else (None, None)
+        torque = driven - losses(at, self.parameters, self.position, slip)
+        slope = friction_slope(at, self.parameters, slip_slope)
         for effect in self.effects:
             torque, slope = effect.torque(self.position, velocity, torque, slope, self.timestep / self._substeps)
         self._damping[:] = slope
         self._applied[:] = torque + slope * velocity + self._external
         self._batch.step()
+        if self._slip:
+            self._slip.advance(self.position)
 
 
 def _quaternion(rotation: Array) -> Array:

@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-EXTRAS := dev,train,identify,studio,menagerie
+EXTRAS := dev,train,identify,menagerie
 PIECES := pyproject.toml constraints.txt
 
 .PHONY: help install demo test lint types clean

@@ -5,6 +5,7 @@ import pytest
 
 from retorque.adapt import ADAPTERS, make
 from retorque.loop.health import Health
+from retorque.loop.learner import InlineLearner
 from retorque.loop.supervisor import Supervisor
 from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
@@ -84,7 +85,7 @@ def test_garbage_never_gets_through(name):
         expected = _spoil(rng, kind, robot, state, nominal)
         supervisor.observe(state)
         if supervisor.learn_every and tick % supervisor.learn_every == 0:
-            supervisor.learn()
+            InlineLearner(supervisor).turn()
         sent = supervisor.correct(state, nominal)
         worst = max(worst, float(np.max(np.abs(sent) / robot.torque_limit)))  # NaN would fail below
         assert np.all(np.isfinite(sent)), (tick, kind)

@@ -7,7 +7,7 @@ import pytest
 
 from retorque.adapt import ADAPTERS, make
 from retorque.loop.adapter import Adapter
-from retorque.loop.loop import Segment, run
+from retorque.loop.loop import Loop, run
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
@@ -32,17 +32,9 @@ class ContinuousOracle(Adapter):
         return inverse_torque_command(self._body, self._target.parameters, q, qd, ideal)
 
 
-class Beginning:
-    """The first 4 s of a 16 s motion; a whole motion of 4 s would be faster and saturate the drives."""
-
-    duration = 4.0
-
-    def __init__(self, task: TrackingTask):
-        self.at = task.reference.at
-
-
 def _motion(task: TrackingTask, target: Target, adapter: Adapter) -> np.ndarray:
-    return run(target, [Segment(Beginning(task), task.controller())], adapter).position
+    """The first 4 s of a 16 s motion; a whole motion of 4 s would be faster and saturate the drives."""
+    return run(Loop(target, task.reference, task.controller(), adapter), 4.0).position
 
 
 def _rms(a: np.ndarray, b: np.ndarray) -> float:

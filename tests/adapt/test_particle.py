@@ -7,8 +7,10 @@ from retorque.adapt.direct import Direct
 from retorque.adapt.particle.adapter import Particle, ParticleSettings, SharpParticle
 from retorque.adapt.particle.one_step import OneStep, Window
 from retorque.loop.health import Health
-from retorque.loop.loop import Segment, run
+from retorque.loop.learner import InlineLearner
+from retorque.loop.loop import Loop, run
 from retorque.physics.parameters import Parameters
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
@@ -29,17 +31,17 @@ def test_predictions_are_the_simulators_steps(name):
     predicted = OneStep(robot, 1e-3).error(Window(q, qd, command, np.zeros_like(q)), candidates)
     for k in range(4):
         target.reset(q[k], qd[k])
-        target.step(np.broadcast_to(command[k], (64, robot.n)))
+        target.write(Command(torque=np.broadcast_to(command[k], (64, robot.n))))
         np.testing.assert_allclose(predicted[:, k].T, target.velocity - qd[k], atol=3e-6)
 
 
 def test_it_brings_the_robot_closer_to_the_model():
     task = TrackingTask(Robot.load("panda"), TrackingSettings(trials=2, seed=1001, duration=6.0))
-    segment = Segment(task.reference, task.controller())
-    ideal = run(task.ideal(threads=1), [segment], Direct(task.robot, 2)).position
+    ideal = run(Loop(task.ideal(threads=1), task.reference, task.controller()), 6.0).position
 
     def error(adapter):
-        return np.sqrt(np.mean((run(task.target(threads=1), [segment], adapter).position - ideal) ** 2))
+        moved = run(Loop(task.target(threads=1), task.reference, task.controller(), adapter), 6.0).position
+        return np.sqrt(np.mean((moved - ideal) ** 2))
 
     direct = error(Direct(task.robot, 2))
     published, sharp = Particle(task.robot, 2, seed=1), SharpParticle(task.robot, 2, seed=1)
@@ -63,7 +65,7 @@ def _feed(particle, ticks, spoil=None):
             spoil(k, state)
         particle.observe(state)
         if k % particle.learn_every == 0:
-            particle.learn()
+            InlineLearner(particle).turn()
 
 
 def test_same_seed_same_estimate_and_reset_forgets():

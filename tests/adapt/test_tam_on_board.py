@@ -7,7 +7,7 @@ from retorque.adapt import make
 from retorque.adapt.tam.tam_weights import FOLDER, load_weights
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD
 from retorque.bench.tracking import ideal_motion
-from retorque.loop.loop import Segment, run
+from retorque.loop.loop import Loop, run
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 
@@ -31,6 +31,7 @@ def test_tam_cuts_the_tracking_error(name, adapter):
     ideal = ideal_motion(task).position
     errors = {}
     for which in ("direct", adapter):
-        trace = run(task.target(threads=1), [Segment(task.reference, task.controller())], make(which, robot, 4))
+        loop = Loop(task.target(threads=1), task.reference, task.controller(), make(which, robot, 4))
+        trace = run(loop, task.settings.duration)
         errors[which] = np.sqrt(np.mean((trace.position - ideal) ** 2))
     assert errors[adapter] < 0.35 * errors["direct"]

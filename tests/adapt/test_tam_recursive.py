@@ -9,12 +9,13 @@ import pytest
 from retorque.adapt import make
 from retorque.adapt.tam.tam_weights import find
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
-from retorque.adapt.tam_recursive.residual_network import Readout
+from retorque.adapt.tam_recursive.residual_network import ResidualNetwork
 from retorque.adapt.tam_recursive.residual_weights import FORMAT, NETWORK, ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, DOUBTS, FEATURES, FINE, TAPS, Residuals
 from retorque.bench.tracking import ideal_motion
 from retorque.learn.weights import save_network
-from retorque.loop.loop import Segment, run
+from retorque.loop.learner import InlineLearner
+from retorque.loop.loop import Loop, run
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
@@ -81,7 +82,7 @@ def test_the_network_is_the_same_in_numpy_and_in_pytorch():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((3, 7, FEATURES)).astype(np.float32)
     taps = rng.standard_normal((3, 7, TAPS)).astype(np.float32)
-    readout = Readout({name: value.detach().numpy() for name, value in network.state_dict().items()})
+    readout = ResidualNetwork({name: value.detach().numpy() for name, value in network.state_dict().items()})
     with torch.no_grad():
         expected = network(torch.from_numpy(features), torch.from_numpy(taps), torch.ones(3, 7))
         wider = [torch.nn.functional.pad(torch.from_numpy(x), (0, 0, 0, 1)) for x in (features, taps)]
@@ -148,12 +149,12 @@ def test_altered_truncated_and_foreign_weights_are_refused(tmp_path):
 def test_it_beats_no_correction_by_far(robot, world):
     robot = Robot.load(robot)
     task = TrackingTask(robot, TrackingSettings(trials=4, seed=2000, duration=6.0, noise=True, **world))
-    external = task.external if task.pulses is not None else None
     ideal = ideal_motion(task).position
     errors = {}
     for name in ("direct", "tam-recursive"):
-        segment = Segment(task.reference, task.controller())
-        trace = run(task.target(threads=1), [segment], make(name, robot, 4), external=external)
+        target = task.target(threads=1)
+        loop = Loop(target, task.reference, task.controller(), make(name, robot, 4))
+        trace = run(loop, task.settings.duration, before=task.pushes(target))
         errors[name] = np.sqrt(np.mean((trace.position - ideal) ** 2))
     assert errors["tam-recursive"] < 0.2 * errors["direct"]
 
@@ -168,8 +169,8 @@ def test_what_it_sends_stays_finite_and_bounded_whatever_comes_in():
         if tick % 5 == 0:
             value[rng.integers(3), rng.integers(2)] = rng.choice([np.nan, np.inf])
         adapter.observe(State(time, *value))
-        adapter.learn()
+        InlineLearner(adapter).turn()
         assert np.all(np.abs(adapter._own) <= MOST_OWN * adapter.unit)
-        assert np.all(np.isfinite(adapter.external_torque))
+        assert np.all(np.isfinite(adapter.external_torque(time)))
     home = State(time + 1.0, np.tile(robot.home, (2, 1)), np.zeros((2, 6)), np.zeros((2, 6)))
     assert np.all(np.isfinite(adapter.correct(home, np.ones((2, 6)))))

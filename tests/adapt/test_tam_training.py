@@ -12,7 +12,6 @@ from retorque.adapt.tam.training.labels import forward_drive, inverse_drive
 from retorque.adapt.tam.training.recipe import TamRecipe
 from retorque.adapt.tam.training.rollouts import RolloutSettings
 from retorque.learn.shards import make_shard, shard_path
-from retorque.robots.card import write_card
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 
@@ -133,7 +132,7 @@ def test_every_variant_trains(shards, tmp_path, variant):
 
 def test_a_robot_given_by_its_path_is_trained_on(tmp_path):
     card = tmp_path / "mine.toml"
-    write_card(replace(Robot.load("piper"), name="mine"), card)
+    replace(Robot.load("piper"), name="mine").save(card)
     path = train(settings(tmp_path / "shards", tmp_path / "out", steps=2, rollouts=4, robots=(str(card),)))
     assert load_weights(path)[2]["robots"] == {"mine": list(Robot.load("piper").joint_names)}
 

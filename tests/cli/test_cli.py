@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from retorque import cli
-from retorque.cli.main import COMMANDS, Command, main
+from retorque.cli.main import COMMANDS, _interrupts_held, main
+from retorque.cli.options import check_options
+from retorque.cli.verb import Verb
 
 EVERY = [
-    (words, command)
-    for verb, entry in COMMANDS.items()
-    for words, command in (
-        [([verb], entry)] if isinstance(entry, Command) else [([verb, name], c) for name, c in entry.items()]
+    (words, verb)
+    for word, entry in COMMANDS.items()
+    for words, verb in (
+        [([word], entry)] if isinstance(entry, Verb) else [([word, name], v) for name, v in entry.commands.items()]
     )
-    if command.here
 ]
 
 
 @pytest.mark.parametrize(("words", "command"), EVERY, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
-def test_every_command_has_help_with_an_example(words: list[str], command: Command, capsys) -> None:
+def test_every_command_has_help_with_an_example(words: list[str], command: Verb, capsys) -> None:
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
     assert not stop.value.code
@@ -37,21 +37,20 @@ def test_every_command_has_help_with_an_example(words: list[str], command: Comma
 
 
 @pytest.mark.parametrize(("words", "command"), EVERY, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
-def test_every_example_starts_with_its_command_and_its_options_exist(words: list[str], command: Command) -> None:
+def test_every_example_starts_with_its_command_and_its_options_exist(words: list[str], command: Verb) -> None:
     assert command.example.startswith("retorque ")
     settings = getattr(import_module(f"retorque.{command.module}"), command.settings)
     for example in (command.example, *command.more):
         typed = example.split()
         typed = typed[typed.index("retorque") :]  # a launcher may stand before it
         assert typed[: len(words) + 1] == ["retorque", *words]
-        cli._check_options("it", settings, typed[len(words) + 1 :])
+        check_options("it", settings, typed[len(words) + 1 :])
 
 
-def test_help_lists_what_is_there_and_nothing_else(capsys) -> None:
+def test_help_lists_what_is_there(capsys) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for verb, entry in COMMANDS.items():
-        assert (f"  {verb} " in shown) == cli._here(entry)
+    assert all(f"  {verb} " in shown for verb in COMMANDS)
     assert main(["bench", "--help"]) == 0
     assert "tracking" in capsys.readouterr().out
 
@@ -70,6 +69,22 @@ def test_no_command_is_an_error_that_shows_the_help(capsys) -> None:
         (["bench", "tracking", "--trials"], "--trials"),
         (["bench", "tracking", "extra"], "extra"),
         (["bench", "tracking", "--seed", "1.5"], "--seed"),
+        (["bench", "tracking", "--trials", "1e20"], "--trials"),
+        (["bench", "tracking", "--trials", "1" + 20 * "0"], "--trials must be between 1 and 100000"),
+        (["bench", "source-to-osc", "--trials", "1" + 20 * "0"], "--trials must be between 1 and 100000"),
+        (["bench", "identification", "--trials", "1" + 20 * "0"], "--trials must be between"),
+        (["bench", "inverse-dynamics", "--trials", "1" + 20 * "0"], "--trials must be between"),
+        (["bench", "impedance-tracking", "--routes", "1" + 20 * "0"], "--routes must be between"),
+        (["bench", "tam-bottleneck", "--conditions", "1" + 20 * "0"], "--conditions"),
+        (["bench", "speed", "--batch", "1" + 20 * "0"], "--batch must be between"),
+        (["demo", "--trials", "1" + 20 * "0"], "--trials must be between"),
+        (["bench", "tracking", "--duration", "nan"], "--duration must be between"),
+        (["bench", "tracking", "--workers", "-1"], "--workers must be between"),
+        (["bench", "tracking", "--robots", 300 * "a"], "aaa"),
+        (["bench", "tracking", "--robots", 300 * "a" + ".urdf"], "aaa"),
+        (["bench", "tracking", "--json", 300 * "a"], "File name too long"),
+        (["demo", "--out", 300 * "a"], "File name too long"),
+        (["bench", "tracking", "--adapters", 300 * "a"], "unknown adapter"),
     ),
 )
 def test_what_is_mistyped_exits_with_2_in_one_line(arguments: list[str], says: str, capsys) -> None:
@@ -110,6 +125,62 @@ def test_a_result_file_that_cannot_be_written_is_refused_before_the_work(monkeyp
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_every_bench_can_go_to_a_cluster(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
+    for words, command in EVERY:
+        if words[0] == "bench":
+            settings = getattr(import_module(f"retorque.{command.module}"), command.settings)
+            assert settings().cluster == "" and settings().workers >= 0, words
+    assert main(["bench", "tracking", "--cluster", "local"]) == 2
+    assert "retorque[cluster]" in capsys.readouterr().err
+
+
+REPORT = """
+from retorque.bench.report import Report, Row
+import retorque.bench.tracking as bench, retorque.cli.main as cli, sys
+row = Row.of([1.0, 3.0], robot="panda", method="direct", metric="joint RMSE", unit="deg")
+bench.run = lambda settings: Report(bench="tracking", settings={}, rows=[row])
+sys.exit(cli.main(["bench", "tracking", *sys.argv[1:]]))
+"""
+
+
+def _shell(line: str, *options: str) -> subprocess.CompletedProcess:
+    """A bench that is done at once, with its output redirected by a shell."""
+    command = ["bash", "-c", f'"$0" -c "$1" "${{@:2}}" {line}', sys.executable, REPORT, *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "says"),
+    (
+        (">&-", 0, "standard output is closed"),
+        (">/dev/full", 2, "cannot print the result (No space left on device)"),
+        ("| true", 0, ""),
+        ("2>&-", 0, ""),
+        (">&- 2>&- <&-", 0, ""),
+    ),
+)
+def test_output_that_takes_nothing_costs_no_result(tmp_path: Path, line: str, code: int, says: str) -> None:
+    file = tmp_path / "rows.json"
+    done = _shell(line, "--json", str(file))
+    assert done.returncode == code and says in done.stderr and "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert json.loads(file.read_text())["rows"][0]["mean"] == 2.0
+
+
+def test_a_disk_that_is_full_at_the_end_takes_the_file_only() -> None:
+    done = _shell("", "--json", "/dev/full")
+    assert done.returncode == 2 and "joint RMSE" in done.stdout
+    assert done.stderr.startswith("retorque: cannot write '/dev/full' (No space left on device)")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_result_may_go_to_standard_output(tmp_path: Path) -> None:
+    done = _shell("", "--json", "/dev/stdout")
+    assert done.returncode == 0 and "joint RMSE" in done.stdout
+    assert json.loads(done.stdout[done.stdout.index("{\n") :])["bench"] == "tracking"
+
+
 def test_a_missing_extra_is_named(monkeypatch, capsys) -> None:
     def needs(settings):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -135,13 +206,13 @@ def test_an_interrupt_while_libraries_load_is_heard_afterwards() -> None:
     loaded = False
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     try:
-        with pytest.raises(KeyboardInterrupt), cli._interrupts_held():
+        with pytest.raises(KeyboardInterrupt), _interrupts_held():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
             loaded = True
         assert loaded and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with cli._interrupts_held():
+        with _interrupts_held():
             os.kill(os.getpid(), signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)

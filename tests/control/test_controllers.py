@@ -25,9 +25,9 @@ def test_impedance_at_its_target_is_the_bias_torque() -> None:
     rng = np.random.default_rng(0)
     q, qd = rng.uniform(PANDA.lower, PANDA.upper, (6, 7)), rng.standard_normal((6, 7))
     controller = JointImpedance(PANDA, np.full(7, 100.0), np.full(7, 10.0))
-    found = controller.torque(_state(q, qd), JointAction(q, qd))
+    found = controller.command(_state(q, qd), JointAction(q, qd)).torque
     np.testing.assert_allclose(found, RigidBody(PANDA).bias(q, qd), atol=1e-12)
-    pulled = controller.torque(_state(q, qd), JointAction(q + 0.1, qd - 0.2))
+    pulled = controller.command(_state(q, qd), JointAction(q + 0.1, qd - 0.2)).torque
     np.testing.assert_allclose(pulled - found, 100.0 * 0.1 - 10.0 * 0.2, atol=1e-9)
 
 
@@ -36,9 +36,10 @@ def test_one_robot_and_a_batch_get_the_same_torque() -> None:
     q, qd = rng.normal(0.0, 0.2, (4, 7)) + PANDA.home, rng.standard_normal((4, 7))
     controller = JointImpedance(PANDA, np.full(7, 100.0), np.full(7, 10.0))
     action = JointAction(PANDA.home, np.zeros(7))
-    batch = controller.torque(_state(q, qd), action)
+    batch = controller.command(_state(q, qd), action).torque
     for trial in range(4):
-        np.testing.assert_allclose(controller.torque(_state(q[trial], qd[trial]), action), batch[trial], atol=1e-12)
+        one = controller.command(_state(q[trial], qd[trial]), action).torque
+        np.testing.assert_allclose(one, batch[trial], atol=1e-12)
 
 
 @pytest.mark.parametrize("gain", (np.full(6, 1.0), np.full(7, np.nan), np.full(7, -1.0)))
@@ -49,7 +50,7 @@ def test_impedance_refuses_gains_that_make_no_sense(gain: np.ndarray) -> None:
 
 def test_direct_torque_adds_nothing() -> None:
     torque = np.arange(7.0)
-    assert DirectTorque().torque(_state(PANDA.home, PANDA.home), TorqueAction(torque)) is torque
+    assert DirectTorque().command(_state(PANDA.home, PANDA.home), TorqueAction(torque)).torque is torque
 
 
 def test_operational_space_returns_to_its_pose_and_holds_it() -> None:
@@ -60,7 +61,8 @@ def test_operational_space_returns_to_its_pose_and_holds_it() -> None:
     state = target.reset(PANDA.home + np.array([0.05, -0.05, 0.05, 0.05, -0.05, 0.05, 0.05]))
     before = np.linalg.norm(body.frame_pose(PANDA.end_effector, target.position)[0] - at)
     for _ in range(4000):
-        state = target.step(controller.torque(state, action))
+        target.write(controller.command(state, action))
+        state = target.read()
     after = np.linalg.norm(body.frame_pose(PANDA.end_effector, target.position)[0] - at)
     assert before > 1e-2 and after < 1e-3
     assert np.abs(target.velocity).max() < 1e-2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from retorque.loop.loop import Loop, run
 from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.sensors import SensorSettings
@@ -32,30 +31,6 @@ Kind = Literal["hidden parameters", "stand-in"]
 DURATION = 8.0
 """Of the motion whose tracking is compared [s]."""
 TIMESTEP = 1e-3
-
-
-class Arm:
-    """The stand-in as a plant."""
-
-    takes = "torque"
-
-    def __init__(self, robot: Robot, trials: int, seed: int):
-        self.arm, self.timestep = StandIn(robot, trials, seed=seed, noise_seed=seed), TIMESTEP
-        self.state: State | None = None
-
-    def reset(self, position: Array) -> None:
-        self.state = self.arm.reset(position)
-
-    def read(self) -> State:
-        assert self.state is not None
-        return self.state
-
-    def write(self, command: Command) -> None:
-        self.state = self.arm.step(command.torque)
-
-    @property
-    def position(self) -> Array:
-        return self.arm._motion.angle
 
 
 class Played:
@@ -82,10 +57,10 @@ def exciting(name: str) -> tuple[Array, ...]:
     return samples(excite(robot, Excitation(starts=1, iterations=10)), robot, 1.0 / TIMESTEP)
 
 
-def plant(robot: Robot, kind: Kind, seed: int, trials: int = 1) -> Any:
+def plant(robot: Robot, kind: Kind, seed: int, trials: int = 1) -> Target:
     """The robot that nobody knows; all trials are the same one."""
     if kind == "stand-in":
-        return Arm(robot, trials, seed)
+        return StandIn(robot, trials, seed=seed, noise_seed=seed)
     hidden = Parameters.sample(robot, profile_of(robot), 1, seed)[np.zeros(trials, dtype=int)]
     noise = {"position_noise": np.full(trials, 5e-5), "velocity_noise": np.full(trials, 1e-3)}
     delay = np.zeros(trials, dtype=int)
@@ -119,7 +94,7 @@ def identified_robot(robot: Robot, kind: Kind, seed: int, folder: Path, friction
     return Robot.load(where / f"{robot.name}_identified.toml")
 
 
-def tracking(robot: Robot, arm: Any, seed: int, trials: int, adapter: Adapter | None = None) -> Array:
+def tracking(robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter | None = None) -> Array:
     """(ticks, trials, n) how an arm follows random sines under joint impedance of the maker's card."""
     profile = profile_of(robot)
     cycles = (3.0 * DURATION / 16.0, 7.0 * DURATION / 16.0)

@@ -83,7 +83,7 @@ def test_the_csv_reads_back_as_a_log(robot: Robot, found: Excited, tmp_path: Pat
 def test_command_writes_motion_and_picture(tmp_path: Path) -> None:
     out = tmp_path / "out"
     settings = ExciteSettings(robot="z1", time=5.0, harmonics=2, starts=1, iterations=0, rate=50.0, out=out)
-    assert command(settings) == 0
+    assert len(command(settings).write_files()) == 2
     assert {path.name for path in out.iterdir()} == {"z1_excitation.csv", "z1_excitation.png"}
     with pytest.raises(RetorqueError, match="at least two harmonics"):
         command(ExciteSettings(robot="z1", harmonics=1, out=tmp_path / "none"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.identify.payload import estimate_payload
+from retorque.identify.payload_estimate import estimate_payload
 from retorque.logs.motion import Motion
 from retorque.physics.friction import Friction
 from retorque.physics.inertia import to_vector

@@ -38,17 +38,6 @@ def test_jacobian_is_the_derivative_of_the_pose(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_jacobian_bias_is_the_rate_of_the_jacobian(name: str) -> None:
-    robot = Robot.load(name)
-    body, step = RigidBody(robot), 1e-6
-    q, qd, _ = _states(robot, 5)
-    for a, b in zip(q, qd, strict=True):
-        ahead, behind = (body.jacobian(robot.end_effector, a + s * step * b) for s in (1, -1))
-        found = (ahead - behind) @ b / (2 * step)
-        np.testing.assert_allclose(body.jacobian_bias(robot.end_effector, a, b), found, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", FIXED)
 def test_regressor_times_any_inertias_is_the_inverse_dynamics(name: str) -> None:
     robot = Robot.load(name)
     rng = np.random.default_rng(1)

@@ -10,6 +10,7 @@ import pytest
 
 from retorque.robots import load, names
 from retorque.robots.card import UNITS, card_text, read_card, write_card
+from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 
 ARM = f"""
@@ -93,8 +94,8 @@ def test_reads_what_it_says(tmp_path: Path) -> None:
 def test_comes_back_as_written(name: str, tmp_path: Path) -> None:
     robot = load(name)
     path = tmp_path / "copy.toml"
-    write_card(robot, path)
-    copy = read_card(path)
+    assert robot.save(path) == path
+    copy = Robot.load(path)
     assert copy.links == robot.links and copy.frames == robot.frames
     assert np.array_equal(copy.home, robot.home)
     assert card_text(copy) == card_text(robot)
@@ -134,7 +135,7 @@ REFUSED = {
     "axis": (("axis = [0.0, 1.0, 0.0]", "axis = [0.0, 1.1, 0.0]"), "of the joint of link 'upper' has length 1.1"),
     "NaN axis": (("axis = [0.0, 1.0, 0.0]", "axis = [0.0, nan, 0.0]"), "has length nan"),
     "limits": (("upper = 1.0\ntorque", "upper = -1.0\ntorque"), "joint 'shoulder' has lower limit -1.0"),
-    "torque limit": (("torque_limit = 20.0", "torque_limit = 0.0"), "torque limit of joint 'shoulder' is 0.0"),
+    "torque limit": (("torque_limit = 20.0", "torque_limit = -1.0"), "torque limit of joint 'shoulder' is -1.0"),
     "velocity limit": (("torque_limit = 20.0", "velocity_limit = -1.0"), "velocity limit of joint 'shoulder' is -1.0"),
     "armature": (("torque_limit = 20.0", "armature = -1.0"), "armature of joint 'shoulder' is -1.0"),
     "same link": (('name = "hand"', 'name = "upper"'), "link name 'upper' is used more than once"),

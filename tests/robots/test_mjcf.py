@@ -111,7 +111,7 @@ def test_limits_and_home(tmp_path: Path) -> None:
 
 def test_cut_to_named_joints(tmp_path: Path, dynamics) -> None:
     path = write(tmp_path, ODD)
-    robot = Robot.from_mjcf(path, joints=("wag", "tilt"))
+    robot = read_mjcf(path, joints=("wag", "tilt"))
     assert robot.joint_names == ("tilt", "wag")
     assert "welded at their reference position: turn, slide" in robot.notes
     source = mujoco.MjModel.from_xml_path(str(path))
@@ -249,7 +249,8 @@ def test_menagerie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = ModuleType("mujoco_menagerie")
     fake.__dict__.update(names=lambda: sorted(robots), get=robots.__getitem__, MenagerieError=MenagerieError)
     monkeypatch.setitem(sys.modules, "mujoco_menagerie", fake)
-    assert Robot.from_menagerie("odd_robot", ("turn",)).joint_names == ("turn",)
+    assert read_menagerie("odd_robot", ("turn",)).joint_names == ("turn",)
+    assert "turn" in Robot.load("menagerie:odd_robot").joint_names
     with pytest.raises(RetorqueError, match=r"unknown Menagerie robot 'od_robot'; did you mean 'odd_robot'\?"):
         read_menagerie("od_robot")
     with pytest.raises(RetorqueError, match=r"could not be fetched \(no network at all\); check the network"):

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots import Robot, load, names
+from retorque.robots import load, names
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.urdf import read_urdf, write_urdf
 from retorque.work.errors import RetorqueError
@@ -51,7 +51,7 @@ def write(folder: Path, text: str, name: str = "odd.urdf") -> Path:
 
 def test_moves_as_pinocchio_reads_it(tmp_path: Path) -> None:
     path = write(tmp_path, ODD)
-    robot = Robot.from_urdf(path)
+    robot = read_urdf(path)
     assert robot.joint_names == ("turn", "slide")
     assert [link.name for link in robot.links] == ["stand", "upper", "hand"]
     assert robot.torque_limit.tolist() == [12.0, 5.0] and robot.velocity_limit.tolist() == [3.0, 0.2]

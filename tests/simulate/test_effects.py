@@ -8,6 +8,7 @@ import pytest
 from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import EFFECTS, Delay, Effect, LuGre, effect
 from retorque.simulate.target import Target
@@ -23,7 +24,7 @@ def _motion(robot: Robot, effects: list[Effect], ticks: int = 1000) -> np.ndarra
     for tick in range(ticks):
         goal = robot.home + 0.3 * np.sin(2.0 * np.pi * tick * 1e-3)
         q, qd = target.position.copy(), target.velocity.copy()
-        target.step(stiffness * (goal - q) - damping * qd + body.gravity(q))
+        target.write(Command(torque=stiffness * (goal - q) - damping * qd + body.gravity(q)))
         path.append(target.position[0].copy())
     return np.array(path)
 
@@ -45,7 +46,7 @@ def test_stick_slip_holds_against_a_torque_below_the_static_level() -> None:
     push = np.zeros((2, robot.n))
     push[0, 0], push[1, 0] = 1.0, 4.0  # static level: 1.8 N·m
     for _ in range(500):
-        target.step(hold + push)
+        target.write(Command(torque=hold + push))
     moved = np.abs(target.position[:, 0] - robot.home[0])
     assert moved[0] < 5e-3 < 0.05 < moved[1]
 

@@ -7,6 +7,7 @@ import pytest
 
 from retorque.identify.hybrid.recordings import FAST_PERIOD, Split, fourier_paths, record
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.errors import RetorqueError
@@ -32,7 +33,8 @@ def test_rests_where_friction_carries_it(panda: Robot) -> None:
     push = np.zeros((2, 7))
     push[0, 0], push[1, 0] = 0.5 * arm.joints.coulomb[0], 2.0 * arm.joints.static[0]
     for _ in range(500):
-        state = arm.step(body.gravity(state.position) + push)
+        arm.write(Command(torque=body.gravity(state.position) + push))
+        state = arm.read()
     moved = np.abs(state.position[:, 0] - panda.home[0])
     assert moved[0] < 2e-3
     assert moved[1] > 0.05
@@ -49,7 +51,8 @@ def test_steady_slip_needs_coulomb_and_viscous_friction(panda: Robot) -> None:
     for tick in range(1500):
         error, error_d = state.position[0] - panda.home - speed * tick * 1e-3, state.velocity[0] - speed
         command = body.inverse_dynamics(state.position[0], state.velocity[0], -100.0 * error - 20.0 * error_d)
-        state = arm.step(command[None])
+        arm.write(Command(torque=command[None]))
+        state = arm.read()
         kept.append(command[0] - body.bias(state.position[0], state.velocity[0])[0])
     v = float(state.velocity[0, 0])
     rest = np.exp(-np.square(v / arm.settings.stribeck_velocity))
@@ -64,7 +67,7 @@ def test_finer_steps_change_little(panda: Robot) -> None:
     for arm in (coarse, fine):
         arm.reset(panda.home)
         for _ in range(300):
-            arm.step(command[None])
+            arm.write(Command(torque=command[None]))
     moved = fine.read().position - panda.home
     assert np.max(np.abs(moved)) > 0.05
     assert np.allclose(coarse.read().position, fine.read().position, atol=0.03 * np.max(np.abs(moved)))

@@ -58,7 +58,7 @@ def identified_card(robot: Robot, path: str) -> Robot:
     """The identified card of a robot: another file's, which must have the same joints, or its own."""
     card = load(path) if path else robot
     if card.joint_names != robot.joint_names:
-        raise RetorqueError(f"the card '{path}' has other joints than robot '{robot.name}'; give the card of this robot")
+        raise RetorqueError(f"the card '{path}' has other joints than robot '{robot.name}'; give this robot's own")
     if card.friction is None and card.drive is None and card.uncertainty is None:
         raise RetorqueError(
             f"the card of robot '{card.name}' was not identified: it has neither friction nor drive; write one with "

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.report import Report, Row
-from retorque.identify.hybrid.recordings import Split, record, together
+from retorque.bench.report import Report, Row, recorded
+from retorque.identify.hybrid.recordings import record, together
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError, unknown
-from retorque.work.jobs import progress
+from retorque.work.checks import check_between
+from retorque.work.errors import unknown
+from retorque.work.jobs import Spread, progress, run_jobs
+from retorque.work.jobs import report as report_work
 
 Predict = Callable[[Motion], Array]
 
@@ -30,7 +32,7 @@ PAPER: dict[str, tuple[float, float, float]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench identification`."""
 
     methods: tuple[str, ...] = ("sdp", "diffbary", "diffnea", "delan")
@@ -56,49 +58,59 @@ def run(settings: Settings) -> Report:
     for name in settings.methods:
         if name not in PAPER:
             raise unknown("identification method", name, PAPER)
-    if settings.trials < 1 or settings.thin < 1 or settings.epochs < 1:
-        raise RetorqueError("trials, thin and epochs must be at least 1")
+    check_between("--trials", settings.trials, 1, 1000)
+    check_between("--thin", settings.thin, 1, 10_000)
+    check_between("--epochs", settings.epochs, 1, 100_000)
+    settings.check_spread()
     robot = Robot.load(settings.robot)
-    rows = []
     with progress() as bar:
-        task = bar.add_task("recording", total=1.0 + len(settings.methods))
+        task = bar.add_task("recording", total=1.0)
         split = record(
             robot,
             scale=settings.scale,
             seed=settings.seed,
             progress=lambda part: bar.update(task, completed=part),
         )
-        for index, name in enumerate(settings.methods):
-            starts = 1 if name == "sdp" else settings.trials
-            scores = []
-            for start in range(starts):
-                bar.update(task, description=f"{name}, start {start + 1} of {starts}")
-                base = 1.0 + index + start / starts
-                tell = lambda part, base=base, starts=starts: bar.update(task, completed=base + part / starts)  # noqa: E731
-                scores.append(_scores(_fit(name, robot, split, settings, start, tell), split, settings.thin))
-            bar.update(task, completed=2.0 + index)
-            for metric, values, paper in zip(METRICS, np.array(scores).T, PAPER[name], strict=True):
-                fields = {"robot": robot.name, "method": name, "metric": metric, "unit": "-", "paper": paper}
-                rows.append(Row.of(values, **fields))
+    low, high = split.torque_range()
+    data = [together(motions, settings.thin) for motions in (split.pair(), split.validation, split.test)]
+    cases = [(name, start) for name in settings.methods for start in range(1 if name == "sdp" else settings.trials)]
+    jobs = [(name, settings, start, data, high - low) for name, start in cases]
+    found = run_jobs(scores_of, jobs, len(jobs), "identifying", settings.workers, settings.cluster)
+    rows = []
+    for name in settings.methods:
+        scores = np.array([score for score, case in zip(found, cases, strict=True) if case[0] == name])
+        for metric, values, paper in zip(METRICS, scores.T, PAPER[name], strict=True):
+            fields = {"robot": robot.name, "method": name, "metric": metric, "unit": "-", "paper": paper}
+            rows.append(Row.of(values, **fields))
     return Report(
         bench="identification",
-        settings=asdict(settings),
+        settings=recorded(settings),
         rows=rows,
         notes="normalised mean squared torque error; the paper's robot is a real Panda, ours a simulated stand-in",
     )
 
 
-def _fit(
-    name: str, robot: Robot, split: Split, settings: Settings, start: int, tell: Callable[[float], None]
-) -> Predict:
-    data = together(split.pair(), settings.thin)
-    seed = 1000 * settings.seed + start
+def scores_of(name: str, settings: Settings, start: int, data: list[Motion], span: Array) -> list[float]:
+    """Errors of one method from one start on training, validation and test motion.
+
+    Args:
+        name: the method.
+        settings: of the bench.
+        start: number of the random start.
+        data: the three motions; the first is learnt from.
+        span: (n,) what errors are divided by [N·m].
+    """
+    predict = _fit(name, settings, 1000 * settings.seed + start, data[0], span)
+    report_work(1)
+    return [float(np.mean(np.square((predict(motion) - motion.torque) / span))) for motion in data]
+
+
+def _fit(name: str, settings: Settings, seed: int, data: Motion, span: Array) -> Predict:
+    robot = Robot.load(settings.robot)
     if name == "delan":
         from retorque.identify.methods.delan import DeLaNSettings, fit_delan, predict_delan
 
-        low, high = split.torque_range()
-        how = DeLaNSettings(seed=seed, epochs=settings.epochs)
-        model = fit_delan(data, high - low, how, lambda epoch, loss: tell(epoch / settings.epochs))
+        model = fit_delan(data, span, DeLaNSettings(seed=seed, epochs=settings.epochs))
         return lambda motion: predict_delan(model, motion)
     if name == "sdp":
         from retorque.identify.methods.sdp import SemidefiniteProgram
@@ -110,12 +122,3 @@ def _fit(
         kind = DiffBary if name == "diffbary" else DiffNEA
         found = kind(seed=seed).fit(data, robot, preset("none"))
     return lambda motion: found.predict(motion.q, motion.qd, motion.qdd)
-
-
-def _scores(predict: Predict, split: Split, thin: int) -> list[float]:
-    low, high = split.torque_range()
-    out = []
-    for motions in (split.pair(), split.validation, split.test):
-        motion = together(motions, thin)
-        out.append(float(np.mean(np.square((predict(motion) - motion.torque) / (high - low)))))
-    return out

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
+from retorque.work.checks import check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import progress
+from retorque.work.jobs import Spread, progress, run_jobs
 
 METRICS = ("joint RMSE", "final offset")
 PAPER: dict[str, dict[str, tuple[float, float]]] = {
@@ -30,7 +31,7 @@ RBD+Sign E2E at stiff gains is as printed; the joints of the paper's own Table V
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench impedance-tracking`."""
 
     robot: str = "panda"
@@ -55,8 +56,12 @@ class Settings:
 
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
-    if settings.routes < 1 or settings.epochs < 1:
-        raise RetorqueError("routes and epochs must be at least 1")
+    check_between("--routes", settings.routes, 1, 1000)
+    check_between("--epochs", settings.epochs, 1, 100_000)
+    settings.check_spread()
+    if settings.cluster:  # one training after which everything is tracked at once: one part
+        elsewhere = replace(settings, cluster="")
+        return run_jobs(run, [(elsewhere,)], 1, "impedance-tracking", 1, settings.cluster)[0]
     try:
         from retorque.identify.hybrid.model_set import NAMES, build
         from retorque.identify.hybrid.train_hybrid import HybridTraining
@@ -110,4 +115,4 @@ def run(settings: Settings) -> Report:
     notes = "mean over joints of each movement, five movements a route, slow and fast; a failed run hit a joint limit"
     if failures:
         notes += f" and was stopped there: {'; '.join(failures)}"
-    return Report(bench="impedance-tracking", settings=asdict(settings), rows=rows, notes=notes)
+    return Report(bench="impedance-tracking", settings=recorded(settings), rows=rows, notes=notes)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from retorque.bench.identification import METRICS
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
+from retorque.work.checks import check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import progress
+from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import report as report_work
+
+if TYPE_CHECKING:
+    from retorque.identify.hybrid.model_set import Trained
 
 PAPER: dict[str, tuple[float, float, float]] = {
     "RBD+Sign+LSTM E2E": (0.0021, 0.0025, 0.0033),
@@ -26,14 +32,22 @@ PAPER: dict[str, tuple[float, float, float]] = {
 """Table II, on a real Panda: train, validation and test."""
 
 
+STAGES = 5
+"""Recording, and four trainings of networks."""
+STAGE = 100
+"""Units of progress in a stage."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench inverse-dynamics`."""
 
     robot: str = "panda"
     """The robot whose stand-in is recorded."""
     scale: float = 0.1
     """Length of the recordings; 1 is the paper's 4.9 hours."""
+    workers: int = 1
+    """Trainings at a time; 0 takes all cores."""
     trials: int = 1
     """Trainings with other first weights."""
     epochs: int = 6
@@ -50,32 +64,17 @@ class Settings:
 
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
-    if settings.trials < 1 or settings.epochs < 1:
-        raise RetorqueError("trials and epochs must be at least 1")
+    check_between("--trials", settings.trials, 1, 1000)
+    check_between("--epochs", settings.epochs, 1, 100_000)
+    settings.check_spread()
     try:
-        from retorque.identify.hybrid.model_set import NAMES, SPLITS, build
-        from retorque.identify.hybrid.train_hybrid import HybridTraining
+        from retorque.identify.hybrid.model_set import NAMES, SPLITS
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     robot = Robot.load(settings.robot)
-    sets = []
-    with progress() as bar:
-        task = bar.add_task("starting", total=1.0)
-        for trial in range(settings.trials):
-            folder = None if settings.folder is None else settings.folder / f"trial-{trial}"
-            training = HybridTraining(
-                epochs=settings.epochs, seed=1000 * settings.seed + trial, threads=settings.threads
-            )
-            sets.append(
-                build(
-                    robot,
-                    scale=settings.scale,
-                    seed=settings.seed,
-                    training=training,
-                    folder=folder,
-                    progress=lambda label, part: bar.update(task, description=label, completed=part),
-                )
-            )
+    jobs = [(settings, trial) for trial in range(settings.trials)]
+    work = settings.trials * STAGES * STAGE
+    sets = run_jobs(models_of, jobs, work, "recording and training", settings.workers, settings.cluster)
     rows = []
     for name in NAMES:
         for metric, split, paper in zip(METRICS, SPLITS, PAPER[name], strict=True):
@@ -85,7 +84,36 @@ def run(settings: Settings) -> Report:
             rows.append(Row.of(values, **fields, extra=extra))
     return Report(
         bench="inverse-dynamics",
-        settings=asdict(settings),
+        settings=recorded(settings),
         rows=rows,
         notes="normalised mean squared torque error; the paper's robot is a real Panda, ours a simulated stand-in",
     )
+
+
+def models_of(settings: Settings, trial: int) -> dict[str, Trained]:
+    """All the models of one training, by name."""
+    from retorque.identify.hybrid.model_set import build
+    from retorque.identify.hybrid.train_hybrid import HybridTraining
+
+    return build(
+        Robot.load(settings.robot),
+        scale=settings.scale,
+        seed=settings.seed,
+        training=HybridTraining(epochs=settings.epochs, seed=1000 * settings.seed + trial, threads=settings.threads),
+        folder=None if settings.folder is None else settings.folder / f"trial-{trial}",
+        progress=Reporter(),
+    )
+
+
+class Reporter:
+    """Tells the bar what a training says about its stages."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, int] = {}
+
+    def __call__(self, label: str, part: float) -> None:
+        """So much of a stage is done; what follows a bracket in its label changes."""
+        stage = label.partition(" (")[0]
+        done = round(STAGE * part)
+        report_work(max(0, done - self._done.get(stage, 0)))
+        self._done[stage] = done

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import fit
 from retorque.identify.methods.torque_model import TorqueModel
@@ -21,6 +20,8 @@ from retorque.physics.friction import preset
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread, run_jobs
+from retorque.work.jobs import report as report_work
 
 UR10E_GAINS = np.array([14.87, 13.26, 11.13, 10.62, 11.03, 11.47])
 """Published drive gains of the UR10e [N·m/A]."""
@@ -31,9 +32,11 @@ PANDA_RMSE = (0.19, 0.21, 0.16, 0.19, 0.07, 0.07, 0.05)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench real-logs`."""
 
+    workers: int = 1
+    """Identifications at a time, 0 takes all cores; their times are only worth something one at a time."""
     data: Path = Path("../shared/data")
     """Folder with `ur10e/` and `panda_exciting/`."""
     methods: tuple[str, ...] = ("sdp", "wls")
@@ -53,16 +56,11 @@ def run(settings: Settings) -> Report:
             f"the recorded logs are not at '{settings.data}'; give the folder that holds ur10e/ and panda_exciting/ "
             "with --data"
         )
-    rows: list[Row] = []
-    used: list[str] = []
-    for name, folder, logs in (("ur10e", "ur10e", ur10e_logs), ("panda", "panda_exciting", panda_logs)):
-        if not (settings.data / folder).is_dir():
-            continue
-        used.append(name)
-        robot = load(name)
-        train, held = logs(settings.data / folder, robot, Filter(cutoff=settings.cutoff))
-        for method in settings.methods:
-            rows += _rows(robot, method, train, held, settings.friction)
+    settings.check_spread()
+    used = [name for name, (folder, _) in LOGS.items() if (settings.data / folder).is_dir()]
+    jobs = [(settings, name, method) for name in used for method in settings.methods]
+    found = run_jobs(rows_of, jobs, len(jobs), "identifying", settings.workers, settings.cluster) if jobs else []
+    rows = [row for part in found for row in part]
     if not rows:
         raise RetorqueError(f"'{settings.data}' holds neither ur10e/ nor panda_exciting/; give another --data")
     notes = (
@@ -70,7 +68,7 @@ def run(settings: Settings) -> Report:
         "for the panda the figure to reach; friction and filter were chosen on training data. "
         "eigenvalue: smallest of any link's pseudo-inertia, above zero where every link can exist."
     )
-    return Report(bench="real-logs", settings=_settings(settings, used), rows=rows, notes=notes)
+    return Report(bench="real-logs", settings={**recorded(settings), "robots": used}, rows=rows, notes=notes)
 
 
 def ur10e_logs(folder: Path, robot: Robot, settings: Filter) -> tuple[Motion, Motion]:
@@ -101,9 +99,17 @@ def _whole(log: Log) -> Motion:
     return motion
 
 
-def _rows(robot: Robot, method: str, train: Motion, held: Motion, friction: str) -> list[Row]:
+LOGS = {"ur10e": ("ur10e", ur10e_logs), "panda": ("panda_exciting", panda_logs)}
+"""The folder of each robot's logs, and what reads them."""
+
+
+def rows_of(settings: Settings, name: str, method: str) -> list[Row]:
+    """A robot's joints by one method, and how long that took."""
+    robot = load(name)
+    folder, logs = LOGS[name]
+    train, held = logs(settings.data / folder, robot, Filter(cutoff=settings.cutoff))
     begun = time.perf_counter()
-    estimate = fit(train, robot, preset(friction), method)
+    estimate = fit(train, robot, preset(settings.friction), method)
     seconds = time.perf_counter() - begun
     score = estimate.score(held)
     goals: tuple[float, ...]
@@ -123,6 +129,7 @@ def _rows(robot: Robot, method: str, train: Motion, held: Motion, friction: str)
         )
         for j, value in enumerate(values)
     ]
+    report_work(1)
     spent = Row.of(
         np.array([seconds]), robot=robot.name, method=method, metric="log to solution", unit="s", paper=_seconds(robot)
     )
@@ -137,7 +144,3 @@ def _seconds(robot: Robot) -> float | None:
 def _extra(model: TorqueModel, rmse: float) -> dict[str, float]:
     margin = {"eigenvalue": float(np.min(model.margins))} if isinstance(model, Estimate) else {}
     return {"rmse": rmse, **margin}
-
-
-def _settings(settings: Settings, used: list[str]) -> dict[str, object]:
-    return {**dataclasses.asdict(settings), "robots": used}

@@ -14,6 +14,14 @@ from scipy import stats
 from retorque.work.array import Array
 from retorque.work.files import versions, write_whole
 
+UNRECORDED = ("json", "workers", "cluster")
+"""Settings that no result depends on."""
+
+
+def recorded(settings: Any) -> dict[str, Any]:
+    """The settings that a report keeps."""
+    return {name: value for name, value in dataclasses.asdict(settings).items() if name not in UNRECORDED}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
@@ -64,9 +72,9 @@ class Report:
             rows.append({**fields.pop("extra"), **fields})
         return {"bench": self.bench, "settings": settings, "rows": rows, "notes": self.notes}
 
-    def save(self, path: str | Path) -> None:
-        """Write the JSON whole or not at all."""
-        write_whole(path, json.dumps(_plain(self.as_json()), indent=2, allow_nan=False) + "\n")
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON whole or not at all; the path."""
+        return write_whole(path, json.dumps(_plain(self.as_json()), indent=2, allow_nan=False) + "\n")
 
     def table(self) -> Table:
         """The rows for a terminal, ours beside theirs."""

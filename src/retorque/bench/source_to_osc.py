@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retorque.bench.adapters import check_adapters, halves, supervised
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
 from retorque.loop.trace import Trace
@@ -18,9 +18,10 @@ from retorque.robots.robot import Robot
 from retorque.tasks.source_to_osc_task import CONDITIONS, SourceToOscSettings, SourceToOscTask
 from retorque.tasks.tracking_task import fixed_base
 from retorque.work.array import Array
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread, run_jobs
 from retorque.work.jobs import report as report_work
-from retorque.work.jobs import run_jobs
 
 STATES = ("reset", "carried")
 """Whether the adapter forgets at the switch of controllers."""
@@ -53,7 +54,7 @@ STATELESS = ("direct", "oracle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench source-to-osc`."""
 
     robots: tuple[str, ...] = ("panda",)
@@ -70,8 +71,6 @@ class Settings:
     """Length of the joint-impedance segment [s]."""
     osc_duration: float = 8.0
     """Length of the operational-space segment [s]."""
-    workers: int = 0
-    """Processes; 0 takes all cores."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -84,7 +83,7 @@ def run(settings: Settings) -> Report:
     parts = halves(settings.trials)
     jobs = [(name, _world(settings), cases, rows) for name in settings.robots for rows in parts]
     ticks = round((settings.source_duration + settings.osc_duration) / 1e-3) * (1 + len(cases))
-    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "source-to-osc", settings.workers)
+    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "source-to-osc", settings.workers, settings.cluster)
     rows = []
     for index, robot in enumerate(robots):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]
@@ -92,7 +91,7 @@ def run(settings: Settings) -> Report:
             rows.append(_row(robot, case, np.concatenate([chunk[case] for chunk in chunks])))
     return Report(
         bench="source-to-osc",
-        settings={k: v for k, v in asdict(settings).items() if k not in ("json", "workers")},
+        settings=recorded(settings),
         rows=rows,
         notes="end-effector position RMSE over the operational-space segment, against the ideal robot's own motion, in "
         "simulation, on pose motions that the ideal robot follows within its joint limits; paper: TAM, Table 2, on a "
@@ -162,13 +161,11 @@ def _check(settings: Settings) -> None:
     if not settings.robots:
         raise RetorqueError("name at least one robot after --robots")
     check_adapters(settings.adapters)
-    if settings.trials < 1:
-        raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
-    if settings.seed < 0 or settings.workers < 0:
-        raise RetorqueError("--seed and --workers must be 0 or more")
-    for option, value in (("source", settings.source_duration), ("osc", settings.osc_duration)):
-        if not 1.0 <= value <= 3600.0:
-            raise RetorqueError(f"--{option}-duration must be between 1 and 3600 s, not {value}")
+    check_between("--trials", settings.trials, 1, MOST_TRIALS)
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_spread()
+    check_between("--source-duration", settings.source_duration, 1.0, 3600.0, "s")
+    check_between("--osc-duration", settings.osc_duration, 1.0, 3600.0, "s")
 
 
 def _world(settings: Settings) -> SourceToOscSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mujoco.batch
@@ -14,7 +14,7 @@ import numpy as np
 from retorque.adapt import ADAPTERS, adapter_class, make
 from retorque.adapt.tam.adapter import TamAdapter
 from retorque.bench.hybrid_speed import hybrid_tick
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
 from retorque.loop.adapter import Adapter
@@ -32,11 +32,13 @@ from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import fixed_base, gains
 from retorque.work.array import Array
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread, run_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench speed`."""
 
     robot: str = "panda"
@@ -60,8 +62,13 @@ def run(settings: Settings) -> Report:
     names = settings.adapters or tuple(ADAPTERS)
     for name in names:
         adapter_class(name)
-    if settings.ticks < 100 or settings.batch < 1 or settings.repeats < 1 or settings.seed < 0:
-        raise RetorqueError("--ticks must be at least 100, --batch and --repeats at least 1, --seed at least 0")
+    check_between("--ticks", settings.ticks, 100, 10_000_000)
+    check_between("--batch", settings.batch, 1, MOST_TRIALS)
+    check_between("--repeats", settings.repeats, 1, 1000)
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_spread()
+    if settings.cluster:  # times that machine
+        return run_jobs(run, [(replace(settings, cluster=""),)], 1, "speed", 1, settings.cluster)[0]
     robot = fixed_base(Robot.load(settings.robot))
     load = os.getloadavg()[0]
     rows = list(_algebra(robot, settings))
@@ -80,7 +87,7 @@ def run(settings: Settings) -> Report:
     )
     return Report(
         bench="speed",
-        settings={**{k: v for k, v in asdict(settings).items() if k != "json"}, "machine": machine},
+        settings={**recorded(settings), "machine": machine},
         rows=rows,
         notes="; not timed: ".join([notes, *skipped]),
     )

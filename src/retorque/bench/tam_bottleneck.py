@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +12,24 @@ from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.tam_weights import load_weights
 from retorque.adapt.tam.training.bank import Bank, crossed_bank
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.bench.scatter import scatter_picture
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
+from retorque.work.checks import MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread
 
 PAPER = {16: (1.038, 0.200), 64: (0.977, 0.213), 256: (1.017, 0.341)}
 """Held-out torque RMSE [N·m] and invariance ratio of Table F.2, by the latent's size."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench tam-bottleneck`."""
 
+    workers: int = 0
+    """Processes, or tasks of the cluster, that make training data; 0: it is made in between steps."""
     robot: str = "panda"
     """The robot trained and tested on."""
     latents: tuple[int, ...] = (16, 64, 256)
@@ -61,6 +65,8 @@ def run(settings: Settings) -> Report:
         raise RetorqueError(
             "the bank needs at least 2 conditions and 2 trajectories, and a training at least 1 step, and motions 1 s"
         )
+    settings.check_spread()
+    check_between("--conditions x --trajectories", settings.conditions * settings.trajectories, 4, MOST_TRIALS)
     context = Context(Robot.load(settings.robot))
     rows: list[Row] = []
     bank: Bank | None = None
@@ -98,7 +104,7 @@ def run(settings: Settings) -> Report:
             scatter_picture(flat, settings.out / "tsne.png", settings.seed)
     return Report(
         bench="tam-bottleneck",
-        settings={k: v for k, v in asdict(settings).items() if k not in ("json", "out")},
+        settings={k: v for k, v in recorded(settings).items() if k != "out"},
         rows=rows,
         notes=(
             "invariance ratio: distance between motions of one condition over that between conditions of one motion; "
@@ -132,7 +138,8 @@ def _trained(settings: Settings, size: int) -> Path:
             out=settings.out / f"latent-{size}",
             shards=settings.out / "shards",
             first_shards=settings.shards,
-            workers=0,
+            workers=settings.workers,
+            cluster=settings.cluster,
             rollouts=settings.rollouts,
             steps_per_shard=100,
             seed=settings.seed,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from retorque.bench.adapters import check_adapters, halves, supervised
-from retorque.bench.report import Report, Row
+from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
 from retorque.loop.trace import Trace
@@ -17,9 +17,10 @@ from retorque.robots.robot import Robot
 from retorque.simulate.effects import EFFECTS
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
 from retorque.work.array import Array
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import Spread, run_jobs
 from retorque.work.jobs import report as report_work
-from retorque.work.jobs import run_jobs
 
 SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
 """The robots of Table 3."""
@@ -38,7 +39,7 @@ ORACLE_NOTE = "; the oracle inverts the simulator's own time step, so without no
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque bench tracking`."""
 
     robots: tuple[str, ...] = ("panda",)
@@ -61,8 +62,6 @@ class Settings:
     """Use the ideal robot as the target: what does an adapter invent?"""
     unmodelled: bool = False
     """Add, one row each, effects that no adapter models."""
-    workers: int = 0
-    """Processes; 0 takes all cores."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -82,7 +81,7 @@ def run(settings: Settings) -> Report:
         for rows in parts
     ]
     ticks = round(settings.duration / 1e-3) * (1 + len(settings.adapters))
-    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers)
+    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers, settings.cluster)
     rows = []
     for index, (robot, effect) in enumerate(worlds):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]
@@ -91,7 +90,7 @@ def run(settings: Settings) -> Report:
             rows.append(_row(settings, robot, effect, adapter, errors))
     return Report(
         bench="tracking",
-        settings={k: v for k, v in asdict(settings).items() if k not in ("json", "workers")},
+        settings=recorded(settings),
         rows=rows,
         notes="joint RMSE against the ideal robot's own motion; paper: TAM, Table 3 and D.2 (no noise, no contact)"
         + (ORACLE_NOTE if "oracle" in settings.adapters else ""),
@@ -103,14 +102,11 @@ def _check(settings: Settings) -> None:
     if not settings.robots:
         raise RetorqueError("name at least one robot after --robots")
     check_adapters(settings.adapters)
-    if settings.trials < 1:
-        raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
-    if settings.seed < 0 or settings.workers < 0:
-        raise RetorqueError("--seed and --workers must be 0 or more")
-    if not 1.0 <= settings.duration <= 3600.0:
-        raise RetorqueError(f"--duration must be between 1 and 3600 s, not {settings.duration}")
-    if not 0.0 <= settings.payload_step <= 100.0:
-        raise RetorqueError(f"--payload-step must be between 0 and 100 kg, not {settings.payload_step}")
+    check_between("--trials", settings.trials, 1, MOST_TRIALS)
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_spread()
+    check_between("--duration", settings.duration, 1.0, 3600.0, "s")
+    check_between("--payload-step", settings.payload_step, 0.0, 100.0, "kg")
 
 
 def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...], rows: slice) -> dict[str, Array]:

@@ -6,17 +6,17 @@ import dataclasses
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tyro
-from rich.console import Console
 
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
 from retorque.identify.methods.torque_model import TorqueModel
-from retorque.identify.payload import estimate_payload
+from retorque.identify.payload_estimate import estimate_payload
 from retorque.identify.regression.choose import choose_friction
 from retorque.identify.report.export import check_exportable, export, no_links
 from retorque.identify.report.summary import as_json, base_table, dropped_json, joint_table, link_table, motor_table
@@ -30,8 +30,7 @@ from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, write_whole
 from retorque.work.jobs import progress
-
-console = Console()
+from retorque.work.outcome import Outcome
 
 
 @dataclass(kw_only=True)
@@ -102,8 +101,9 @@ class PayloadSettings(LogOptions):
     """Relative standard deviation of drive gains or torque sensors; default: 0.05 for currents, 0.01 for torques."""
 
 
-def identify(settings: IdentifySettings) -> int:
+def identify(settings: IdentifySettings) -> Outcome:
     """Run `retorque identify`."""
+    out = Outcome()
     robot = load_robot(settings.robot)
     method = estimator(settings.method)
     for folder in (settings.report, settings.export):
@@ -115,13 +115,13 @@ def identify(settings: IdentifySettings) -> int:
     data = train_log.load()
     if train_log.by_order:
         kind = "torques" if train_log.drive_gains is None else "currents"
-        console.print(f"no header: columns taken as time, positions, velocities, {kind}", style="dim")
+        out.show(f"no header: columns taken as time, positions, velocities, {kind}", style="dim")
     validate_log: Log | None = None
     held: Motion | Log | None = None
     if settings.validate:
         validate_log = open_log(settings, robot, settings.validate, settings.validate_rows)
         held = validate_log.load()
-    friction, compared = choose("none" if settings.method in BLACK_BOXES else settings.friction, data, robot)
+    friction, compared = choose("none" if settings.method in BLACK_BOXES else settings.friction, data, robot, out)
     estimate = fit_with_progress(settings.method, method, data, robot, friction)
     train = estimate.score(data)
     validation = None if held is None else estimate.score(held)
@@ -134,22 +134,26 @@ def identify(settings: IdentifySettings) -> int:
     if compared:
         content["friction"]["cross_validated_rmse"] = compared
     for name, record in dropped.items():
-        console.print(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
-    console.print(joint_table(estimate, train, validation))
+        out.show(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
+    out.show(joint_table(estimate, train, validation))
     if isinstance(estimate, Estimate):
-        print_parameters(estimate, settings.base or settings.method in ("ols", "wls"))
+        show_parameters(out, estimate, settings.base or settings.method in ("ols", "wls"))
     else:
-        console.print(estimate.note, markup=False)
+        out.show(estimate.note, markup=False)
     if settings.json:
-        write_json(settings.json, content)
+        out.later("result", partial(write_json, settings.json, content))
     if settings.export:
-        for kind, path in export(estimate, settings.export).items():
-            console.print(f"{kind}: {path}")
+        out.later("card, URDF and MJCF", partial(_export, estimate, settings.export))
     if settings.report:
-        from retorque.identify.report.page import write_report
+        from retorque.identify.report.report_page import write_report
 
-        console.print(f"report: {write_report(estimate, data, held, content, settings.report)}")
-    return 0
+        out.later("report", partial(write_report, estimate, data, held, content, settings.report))
+    return out
+
+
+def _export(estimate: TorqueModel, folder: Path) -> Path:
+    export(estimate, folder)
+    return folder
 
 
 def fit_with_progress(
@@ -170,19 +174,20 @@ def fit_with_progress(
         return dataclasses.replace(method, progress=tell).fit(data, robot, friction)
 
 
-def print_parameters(estimate: Estimate, base: bool) -> None:
+def show_parameters(out: Outcome, estimate: Estimate, base: bool) -> None:
     """Friction, links and what could not be told."""
-    console.print(motor_table(estimate))
-    console.print(link_table(estimate))
+    out.show(motor_table(estimate))
+    out.show(link_table(estimate))
     if base:
-        console.print(base_table(estimate))
+        out.show(base_table(estimate))
     for sentence in estimate.unidentifiable:
-        console.print(sentence, style="dim", markup=False)
-    console.print("physically consistent" if estimate.physical else "[red]not physically consistent[/red]")
+        out.show(sentence, style="dim", markup=False)
+    out.show("physically consistent" if estimate.physical else "[red]not physically consistent[/red]")
 
 
-def payload(settings: PayloadSettings) -> int:
+def payload(settings: PayloadSettings) -> Outcome:
     """Run `retorque payload`."""
+    out = Outcome()
     robot = load_robot(settings.robot)
     empty_log = open_log(settings, robot, (settings.empty,), settings.rows)
     empty = empty_log.load()
@@ -192,7 +197,7 @@ def payload(settings: PayloadSettings) -> int:
     uncertain = settings.gain_uncertainty
     if uncertain is None:
         uncertain = 0.01 if empty_log.drive_gains is None else 0.05
-    friction, _ = choose(settings.friction, empty, robot)
+    friction, _ = choose(settings.friction, empty, robot, out)
     found = estimate_payload(empty, loaded, robot, friction, uncertain, settings.known_mass)
     gains = found.gain_scale if empty_log.drive_gains is None else found.gain_scale * empty_log.drive_gains
     gains_std = found.gain_scale_std * gains / found.gain_scale
@@ -214,17 +219,17 @@ def payload(settings: PayloadSettings) -> int:
         "settings": plain(settings),
     }
     for name, record in (("empty", empty_log.dropped), ("loaded", loaded_log.dropped)):
-        console.print(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
+        out.show(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
     centre = ", ".join(f"{c:.4f} ± {s:.4f}" for c, s in zip(found.centre, found.centre_std, strict=True))
     if settings.known_mass is None:
-        console.print(f"mass    {found.mass:.3f} ± {found.mass_std:.3f} kg")
-    console.print(f"centre  {centre} m (payload mount's frame)")
-    console.print(f"inertia {', '.join(f'{v:.4g}' for v in np.diagonal(found.inertia))} kg·m² about its centre")
+        out.show(f"mass    {found.mass:.3f} ± {found.mass_std:.3f} kg")
+    out.show(f"centre  {centre} m (payload mount's frame)")
+    out.show(f"inertia {', '.join(f'{v:.4g}' for v in np.diagonal(found.inertia))} kg·m² about its centre")
     unit = "N·m/A" if empty_log.drive_gains is not None else "of what was recorded"
-    console.print(f"gains   {', '.join(f'{g:.3f} ± {s:.3f}' for g, s in zip(gains, gains_std, strict=True))} {unit}")
+    out.show(f"gains   {', '.join(f'{g:.3f} ± {s:.3f}' for g, s in zip(gains, gains_std, strict=True))} {unit}")
     if settings.json:
-        write_json(settings.json, content)
-    return 0
+        out.later("result", partial(write_json, settings.json, content))
+    return out
 
 
 def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: str) -> Log:
@@ -261,12 +266,12 @@ def parse_gains(texts: tuple[str, ...]) -> np.ndarray | None:
         raise RetorqueError(f"drive gains are numbers [N·m/A], not '{' '.join(texts)}'") from error
 
 
-def choose(name: str, data: Motion | Log, robot: Robot) -> tuple[Friction, dict[str, list[float]]]:
+def choose(name: str, data: Motion | Log, robot: Robot, out: Outcome) -> tuple[Friction, dict[str, list[float]]]:
     """The friction model of that name; for "auto" also every candidate's cross-validated RMSE."""
     if name != "auto":
         return preset(name), {}
     best, compared = choose_friction(data, robot)
-    console.print(f"friction model: {best} (predicts held-out parts of the training log best)")
+    out.show(f"friction model: {best} (predicts held-out parts of the training log best)")
     return preset(best), compared
 
 
@@ -281,7 +286,6 @@ def plain(settings: Any) -> dict[str, Any]:
     return {field.name: one(getattr(settings, field.name)) for field in dataclasses.fields(settings)}
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> Path:
     """Write a result whole."""
-    write_whole(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
-    console.print(f"result: {path}")
+    return write_whole(path, json.dumps(content, indent=2, allow_nan=False) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
@@ -14,7 +15,7 @@ class Single(Adapter):
     """An adapter whose arrays are (n,): it adds the batch's axis on the way in and takes it off on the way out.
 
     Args:
-        adapter: of one trial; what it has learnt is read from it directly.
+        adapter: of one trial.
     """
 
     def __init__(self, adapter: Adapter):
@@ -23,6 +24,9 @@ class Single(Adapter):
         self.timestep, self.seed = adapter.timestep, adapter.seed
         self.learn_every = adapter.learn_every
         self.health = adapter.health.reshape(())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.adapter, name)  # what it has learnt is read as if it were the adapter itself
 
     def reset(self) -> None:
         self.adapter.reset()

@@ -120,18 +120,6 @@ class RigidBody:
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return self._map(lambda a: pin.computeFrameJacobian(self.model, self.data, a, frame_id, world), (6, self.nv), q)
 
-    def jacobian_bias(self, frame: Frame, q: Array, qd: Array) -> Array:
-        """The frame's acceleration at zero joint acceleration, J̇ q̇, in world axes, (..., 6)."""
-        frame_id = self._frame_id(frame)
-        zero = np.zeros(self.nv)
-
-        def one(a: Array, b: Array) -> Array:
-            pin.forwardKinematics(self.model, self.data, a, b, zero)
-            world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-            return pin.getFrameClassicalAcceleration(self.model, self.data, frame_id, world).vector
-
-        return self._map(one, (6,), q, qd)
-
     def _frame_id(self, frame: Frame) -> int:
         if frame not in self._frames:
             placement = self._weld[self.robot.link(frame.link).name] * _pose(frame.position, frame.quaternion)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
@@ -15,14 +14,16 @@ import numpy as np
 from retorque.robots import validate
 from retorque.robots.card_losses import loss_lines, read_losses
 from retorque.robots.profile import Profile
-from retorque.robots.robot import Frame, Joint, Kind, Link, Robot
+from retorque.robots.robot import Frame, Geom, Joint, Kind, Link, Robot, Shape
 from retorque.work.errors import RetorqueError
+from retorque.work.files import write_whole
 
 UNITS = "m, rad, kg, kg·m², N·m, s (along prismatic joints m, N and kg)"
 """The one system of units a card may have; each card says it."""
 AXIS_TOLERANCE = 1e-6
 """How far from one an axis' or quaternion's length may be before it counts as a mistake."""
 KINDS: dict[str, Kind] = {"revolute": "revolute", "prismatic": "prismatic", "free": "free"}
+SHAPES: dict[str, Shape] = {"box": "box", "sphere": "sphere", "capsule": "capsule", "cylinder": "cylinder"}
 PROFILE_PAIRS = {f.name for f in fields(Profile) if str(f.type).startswith("tuple")}
 PROFILE_ARRAYS = {f.name for f in fields(Profile) if str(f.type).startswith("Array")}
 
@@ -58,6 +59,7 @@ def read_card(path: str | Path) -> Robot:
         end_effector=end,
         payload_mount=end if mount is None else _frame(mount),
         frames={} if frames is None else {key: _frame(frames.table(key)) for key in frames.data},
+        end_effectors=top.texts("end_effectors"),
         profile=None if profile is None else _profile(profile, joints),
         **read_losses(top, links),
     )
@@ -87,6 +89,12 @@ class _Table:
         if value is not None and (not isinstance(value, str) or (required and not value)):
             raise RetorqueError(f"{self.where}: '{key}' of {self.what} must be a text, not {value!r}")
         return value or ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._get(key, False)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise RetorqueError(f"{self.where}: '{key}' of {self.what} must be a list of texts, not {value!r}")
+        return tuple(value or ())
 
     def flag(self, key: str) -> bool:
         value = self._get(key, False)
@@ -125,14 +133,17 @@ class _Table:
         what = key if self.what == "the card" else f"the {key} of {self.what}"
         return None if value is None else _Table(value, self.where, what)
 
-    def tables(self, key: str) -> list[_Table]:
-        value = self._get(key, True)
+    def tables(self, key: str, required: bool = True) -> list[_Table]:
+        value = self._get(key, required)
+        if value is None:
+            return []
         if not isinstance(value, list) or not value:
             raise RetorqueError(f"{self.where}: {self.what} needs at least one [[{key}]] table")
         found = []
         for number, item in enumerate(value, start=1):
             name = item.get("name", number) if isinstance(item, dict) else number
-            found.append(_Table(item, self.where, f"{key} '{name}'"))
+            owner = "" if self.what == "the card" else f" of {self.what}"
+            found.append(_Table(item, self.where, f"{key} '{name}'{owner}"))
         return found
 
     def nothing_else(self) -> None:
@@ -155,9 +166,25 @@ def _link(table: _Table) -> Link:
         mass=table.number("mass"),
         centre=table.vector("centre", 3, (0.0, 0.0, 0.0)),
         inertia=table.vector("inertia", 6, (0.0,) * 6),
+        geoms=tuple(_geom(geom) for geom in table.tables("geom", required=False)),
     )
     table.nothing_else()
     return link
+
+
+def _geom(table: _Table) -> Geom:
+    shape = table.text("shape", required=True)
+    if shape not in SHAPES:
+        raise RetorqueError(f"{table.where}: 'shape' of {table.what} is '{shape}'; use {', '.join(SHAPES)}")
+    geom = Geom(
+        shape=SHAPES[shape],
+        size=table.vector("size", None),
+        position=table.vector("position", 3, (0.0, 0.0, 0.0)),
+        quaternion=table.unit_vector("quaternion", 4, (1.0, 0.0, 0.0, 0.0)),
+        friction=table.number("friction", 1.0),
+    )
+    table.nothing_else()
+    return geom
 
 
 def _joint(table: _Table) -> Joint:
@@ -216,12 +243,9 @@ def _profile(table: _Table, joints: int) -> Profile:
     return profile
 
 
-def write_card(robot: Robot, path: str | Path) -> None:
+def write_card(robot: Robot, path: str | Path) -> Path:
     """Write a robot as a card, whole or not at all; numbers keep every digit."""
-    path = Path(path)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(card_text(robot), encoding="utf-8")
-    os.replace(beside, path)
+    return write_whole(path, card_text(robot))
 
 
 def card_text(robot: Robot) -> str:
@@ -235,6 +259,7 @@ def card_text(robot: Robot) -> str:
         f"gravity = {_list(robot.gravity)}",
         f"hardware_adds_gravity = {str(robot.hardware_adds_gravity).lower()}",
         f"home = {_list(robot.home)}",
+        *([f"end_effectors = [{', '.join(map(_quoted, robot.end_effectors))}]"] if robot.end_effectors else []),
         *_frame_lines("end_effector", robot.end_effector),
         *_frame_lines("payload_mount", robot.payload_mount),
     ]
@@ -265,10 +290,24 @@ def _link_lines(link: Link) -> list[str]:
         f"centre = {_list(link.centre)}",
         f"inertia = {_list(link.inertia)}  # xx, yy, zz, xy, xz, yz about the centre",
     ]
-    joint = link.joint
+    return [*lines, *_joint_lines(link.joint), *(line for geom in link.geoms for line in _geom_lines(geom))]
+
+
+def _geom_lines(geom: Geom) -> list[str]:
+    return [
+        "[[link.geom]]",
+        f"shape = {_quoted(geom.shape)}",
+        f"size = {_list(geom.size)}",
+        f"position = {_list(geom.position)}",
+        f"quaternion = {_list(geom.quaternion)}",
+        f"friction = {float(geom.friction)!r}",
+    ]
+
+
+def _joint_lines(joint: Joint | None) -> list[str]:
     if joint is None:
-        return lines
-    lines += ["[link.joint]", f"name = {_quoted(joint.name)}", f"kind = {_quoted(joint.kind)}"]
+        return []
+    lines = ["[link.joint]", f"name = {_quoted(joint.name)}", f"kind = {_quoted(joint.kind)}"]
     if joint.kind == "free":
         return lines
     lines.append(f"axis = {_list(joint.axis)}")

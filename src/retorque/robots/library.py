@@ -12,6 +12,8 @@ from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError, unknown
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
+MENAGERIE = "menagerie:"
+"""What stands before the name of a robot that is fetched."""
 
 
 def names() -> tuple[str, ...]:
@@ -20,10 +22,17 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str | Path) -> Robot:
-    """A robot on board by its name, or the robot in a card, MJCF or URDF file by its path."""
+    """A robot on board by its name, one in a card, MJCF or URDF file by its path, or `menagerie:NAME`.
+
+    The last is a robot of the `mujoco-menagerie` package, by its folder's name.
+    """
     text = str(name)
     if text in names():
         return _on_board(text)
+    if text.startswith(MENAGERIE):
+        from retorque.robots.mjcf import read_menagerie
+
+        return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
     if not path.is_file():

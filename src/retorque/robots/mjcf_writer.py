@@ -1,4 +1,4 @@
-"""A robot as an MJCF text and as a MuJoCo model: its tree, with capsules for shapes."""
+"""A robot as an MJCF text and as a MuJoCo model: its tree with simple shapes."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from retorque.work.errors import RetorqueError
 Element = ElementTree.Element
 
 
-def write_mjcf(robot: Robot, *, timestep: float = 0.001, contact: bool = False) -> str:
+def write_mjcf(robot: Robot, *, timestep: float = 0.001, contact: bool = False, limits: bool = False) -> str:
     """The robot as an MJCF text.
 
-    Joint ranges are written but not enforced, and there is no actuator: torques are applied to the joints
-    (`qfrc_applied`). Identified friction becomes joint damping (its viscous part, the mean of both directions) and
-    `frictionloss` (its dry part in fast motion); offsets and hysteresis have no place in the format. The end-effector,
-    the payload mount and the robot's frames are sites; the home pose is the keyframe "home". Velocity limits have no
-    place in the format either.
+    There is no actuator: torques are applied to the joints (`qfrc_applied`). Identified friction becomes joint damping
+    (its viscous part, the mean of both directions) and `frictionloss` (its dry part in fast motion); offsets and
+    hysteresis have no place in the format, nor have velocity limits. Links have the shapes of their cards, or capsules
+    where a card has none. The end-effector, the payload mount and the robot's frames are sites; the home pose is the
+    keyframe "home".
 
     Args:
         robot: The robot.
         timestep: Of the Euler integrator [s].
-        contact: Whether the capsules collide, except those of neighbours and those that touch at home.
+        contact: Whether the links collide with each other, except neighbours and those that touch at home.
+        limits: Whether the joint ranges are enforced.
     """
     excluded: set[tuple[str, str]] = set()
     if contact:
-        excluded = _neighbours(robot) | _touching_at_home(_document(robot, timestep, True, _neighbours(robot)))
-    return _document(robot, timestep, contact, excluded)
+        excluded = _neighbours(robot) | _touching_at_home(_document(robot, timestep, True, limits, _neighbours(robot)))
+    return _document(robot, timestep, contact, limits, excluded)
 
 
-def to_mjmodel(robot: Robot, timestep: float = 0.001, contact: bool = False) -> mujoco.MjModel:
+def to_mjmodel(robot: Robot, timestep: float = 0.001, contact: bool = False, limits: bool = False) -> mujoco.MjModel:
     """The robot as a compiled MuJoCo model; see `write_mjcf`. Friction is left out: simulations add their own."""
     robot = replace(robot, friction=None)
-    return mujoco.MjModel.from_xml_string(write_mjcf(robot, timestep=timestep, contact=contact))
+    return mujoco.MjModel.from_xml_string(write_mjcf(robot, timestep=timestep, contact=contact, limits=limits))
 
 
-def _document(robot: Robot, timestep: float, contact: bool, excluded: Iterable[tuple[str, str]]) -> str:
+def _document(robot: Robot, timestep: float, contact: bool, limits: bool, excluded: Iterable[tuple[str, str]]) -> str:
     root = Element("mujoco", model=robot.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     option = ElementTree.SubElement(
@@ -61,11 +62,8 @@ def _document(robot: Robot, timestep: float, contact: bool, excluded: Iterable[t
             continue
         if any(frame.link in {w.name for w in before} for frame in _frames(robot).values()):
             raise RetorqueError(f"robot '{robot.name}' has a frame on a massless link; fix it to the link after it")
-        elements[link.name] = _body(elements, before, link)
-    number = 0 if contact else None
-    for shape in capsules(robot):
-        if shape.link in elements:
-            _capsule(elements[shape.link], shape.start, shape.end, shape.radius, number)
+        elements[link.name] = _body(elements, before, link, limits)
+    _shapes(robot, elements, contact)
     for name, frame in _frames(robot).items():
         ElementTree.SubElement(
             elements[frame.link],
@@ -87,7 +85,7 @@ def _document(robot: Robot, timestep: float, contact: bool, excluded: Iterable[t
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _body(elements: dict[str, Element], before: list[Link], link: Link) -> Element:
+def _body(elements: dict[str, Element], before: list[Link], link: Link, limits: bool) -> Element:
     """Write one body with its own joint and those of the massless links between it and the body it hangs on."""
     first = before[0] if before else link
     chain = [*before[1:], link] if before else []
@@ -104,7 +102,7 @@ def _body(elements: dict[str, Element], before: list[Link], link: Link) -> Eleme
     )
     for (at, facing), member in zip(poses, [*before, link], strict=True):
         if member.joint is not None:
-            _joint(body, member.joint, end.T @ (at - last), end.T @ facing @ np.array(member.joint.axis))
+            _joint(body, member.joint, end.T @ (at - last), end.T @ facing @ np.array(member.joint.axis), limits)
     if link.mass > 0.0:
         moments, axes = np.linalg.eigh(link.inertia_matrix)
         axes[:, 0] *= np.sign(np.linalg.det(axes))
@@ -120,7 +118,7 @@ def _body(elements: dict[str, Element], before: list[Link], link: Link) -> Eleme
     return body
 
 
-def _joint(body: Element, joint: Joint, anchor: Array, axis: Array) -> None:
+def _joint(body: Element, joint: Joint, anchor: Array, axis: Array, limits: bool) -> None:
     if joint.kind == "free":
         ElementTree.SubElement(body, "freejoint", name=joint.name, align="false")
         return
@@ -136,9 +134,38 @@ def _joint(body: Element, joint: Joint, anchor: Array, axis: Array) -> None:
     )
     if np.isfinite(joint.lower) and np.isfinite(joint.upper):
         element.set("range", _text((joint.lower, joint.upper)))
-    if np.isfinite(joint.torque_limit):
+        element.set("limited", "true" if limits else "false")
+    if np.isfinite(joint.torque_limit) and joint.torque_limit > 0.0:  # MuJoCo takes no empty range
         element.set("actuatorfrclimited", "true")
         element.set("actuatorfrcrange", _text((-joint.torque_limit, joint.torque_limit)))
+
+
+def _shapes(robot: Robot, elements: dict[str, Element], contact: bool) -> None:
+    """The links' own geoms, and capsules for those that have none; each is named for its link and counted."""
+    bits = "1" if contact else "0"
+    look = {"contype": bits, "conaffinity": bits, "rgba": "0.75 0.77 0.8 1"}
+    count = dict.fromkeys(elements, 0)
+
+    def add(link: str, **attributes: str) -> None:
+        ElementTree.SubElement(elements[link], "geom", {"name": f"{link}#{count[link]}", **attributes, **look})
+        count[link] += 1
+
+    for link in robot.links:
+        if link.geoms and link.name not in elements:
+            raise RetorqueError(f"robot '{robot.name}' has a geom on a massless link; move it to the link after it")
+        for geom in link.geoms:
+            add(
+                link.name,
+                type=geom.shape,
+                size=_text(geom.size),
+                pos=_text(geom.position),
+                quat=_text(geom.quaternion),
+                friction=_text((geom.friction, 0.005, 0.0001)),
+            )
+    shaped = {link.name for link in robot.links if link.geoms}
+    for capsule in capsules(robot):
+        if capsule.link in elements and capsule.link not in shaped:
+            add(capsule.link, type="capsule", fromto=_text([*capsule.start, *capsule.end]), size=repr(capsule.radius))
 
 
 def _losses(root: Element, robot: Robot) -> None:
@@ -151,20 +178,6 @@ def _losses(root: Element, robot: Robot) -> None:
         damping, dry = own[element.get("name", "")]
         element.set("damping", repr(float(damping)))
         element.set("frictionloss", repr(float(dry)))
-
-
-def _capsule(body: Element, start: Array, end: Array, radius: float, collides: int | None) -> None:
-    bits = "0" if collides is None else "1"
-    ElementTree.SubElement(
-        body,
-        "geom",
-        type="capsule",
-        fromto=_text([*start, *end]),
-        size=repr(radius),
-        contype=bits,
-        conaffinity=bits,
-        rgba="0.75 0.77 0.8 1",
-    )
 
 
 def _frames(robot: Robot) -> dict[str, Frame]:

@@ -14,9 +14,10 @@ import numpy as np
 from retorque.robots.losses import Drive, JointFriction, Uncertainty
 from retorque.robots.profile import Profile
 from retorque.work.array import Array, read_only
-from retorque.work.errors import RetorqueError
+from retorque.work.errors import RetorqueError, unknown
 
 Kind = Literal["revolute", "prismatic", "free"]
+Shape = Literal["box", "sphere", "capsule", "cylinder"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +35,27 @@ class Joint:
     velocity_limit: float = np.inf
     """[rad/s or m/s]; infinite where unknown."""
     torque_limit: float = np.inf
-    """[N·m or N]; infinite where unknown."""
+    """[N·m or N]; infinite where unknown, zero of a passive joint."""
     armature: float = 0.0
     """Rotor inertia seen at the joint [kg·m² or kg]."""
     motor: str = ""
     """The motor's name, where known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geom:
+    """A simple shape fixed to a link, for contact."""
+
+    shape: Shape
+    size: tuple[float, ...]
+    """Box: half sizes x, y, z; sphere: radius; capsule and cylinder: radius and half length along z (of a capsule
+    without its caps) [m]."""
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Centre in the link's frame [m]."""
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """Orientation in the link's frame, (w, x, y, z)."""
+    friction: float = 1.0
+    """Sliding friction coefficient; in a scene the object that is touched has the say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +77,8 @@ class Link:
     """Centre of mass in the link's frame [m]."""
     inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     """Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the centre of mass, in the link's axes [kg·m²]."""
+    geoms: tuple[Geom, ...] = ()
+    """What touches things; a link without any is given capsules (`retorque.robots.shapes`)."""
 
     @property
     def inertia_matrix(self) -> Array:  # (3, 3) [kg·m²]
@@ -107,6 +126,8 @@ class Robot:
     """Ranges of what may be hidden, where the card has them; see `retorque.physics.default_profile.profile_of`."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
     """Further named frames (fingertips, feet, camera mounts)."""
+    end_effectors: tuple[str, ...] = ()
+    """Names of those frames that are hands, where there are several; `end_effector` is one of them or its own."""
     friction: JointFriction | None = None
     """Of every joint, where it was identified; the ideal robot has none."""
     drive: Drive | None = None
@@ -180,37 +201,29 @@ class Robot:
             f"robot '{self.name}' has no link '{name}'; it has: {', '.join(x.name for x in self.links)}"
         )
 
+    def frame(self, name: str) -> Frame:
+        """The frame of that name, `end_effector` and `payload_mount` among them."""
+        frames = {"end_effector": self.end_effector, "payload_mount": self.payload_mount, **self.frames}
+        if name not in frames:
+            raise unknown(f"frame of '{self.name}'", name, frames)
+        return frames[name]
+
     def with_links(self, links: tuple[Link, ...]) -> Robot:
         """The same robot with other links (masses, inertias, armatures)."""
         return replace(self, links=links)
 
     @staticmethod
     def load(name: str | Path) -> Robot:
-        """A robot on board by its name, or the robot in an MJCF, URDF or card file by its path."""
+        """A robot on board by its name, one in a card, MJCF or URDF file by its path, or `menagerie:NAME`."""
         from retorque.robots.library import load
 
         return load(name)
 
-    @staticmethod
-    def from_mjcf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in an MJCF file, cut to the named joints (the others are welded at their reference position)."""
-        from retorque.robots.mjcf import read_mjcf
+    def save(self, path: str | Path) -> Path:
+        """Write the robot as a card, which `load` reads, whole or not at all; the path."""
+        from retorque.robots.card import write_card
 
-        return read_mjcf(path, joints)
-
-    @staticmethod
-    def from_urdf(path: str | Path, joints: tuple[str, ...] | None = None) -> Robot:
-        """The robot in a URDF file, cut to the named joints (the others are welded at zero)."""
-        from retorque.robots.urdf import read_urdf
-
-        return read_urdf(path, joints)
-
-    @staticmethod
-    def from_menagerie(name: str, joints: tuple[str, ...] | None = None) -> Robot:
-        """A robot of the `mujoco-menagerie` package, by its folder's name."""
-        from retorque.robots.mjcf import read_menagerie
-
-        return read_menagerie(name, joints)
+        return write_card(self, path)
 
 
 def _remade(made_of: dict[str, Any]) -> Robot:

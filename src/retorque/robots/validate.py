@@ -7,11 +7,13 @@ from collections import Counter
 import numpy as np
 
 from retorque.robots.losses import check_drive, check_friction, check_uncertainty
-from retorque.robots.robot import Frame, Link, Robot
-from retorque.work.errors import RetorqueError
+from retorque.robots.robot import Frame, Geom, Link, Robot
+from retorque.work.errors import RetorqueError, unknown
 
 TRIANGLE_TOLERANCE = 1e-6
 """By how much of its trace an inertia may miss the triangle inequality: what rounding in a file can cause."""
+SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2}
+"""How many numbers give each shape's size."""
 
 
 def check(robot: Robot, where: str) -> Robot:
@@ -29,6 +31,8 @@ def check(robot: Robot, where: str) -> Robot:
     for link in robot.links:
         _check_joint(link, where)
         _check_mass(link, children[link.name], where)
+        for geom in link.geoms:
+            _check_geom(link, geom, where)
     _check_frames(robot, where)
     _check_home(robot, where)
     if robot.friction is not None:
@@ -108,9 +112,15 @@ def _check_joint(link: Link, where: str) -> None:
             f"{where}: joint '{joint.name}' has lower limit {joint.lower} and upper limit {joint.upper}; the lower one "
             "must be smaller"
         )
-    for what, value in (("velocity limit", joint.velocity_limit), ("torque limit", joint.torque_limit)):
-        if not value > 0.0:
-            raise RetorqueError(f"{where}: the {what} of joint '{joint.name}' is {value}; it must be positive")
+    if not joint.velocity_limit > 0.0:
+        raise RetorqueError(
+            f"{where}: the velocity limit of joint '{joint.name}' is {joint.velocity_limit}; it must be positive"
+        )
+    if not joint.torque_limit >= 0.0:
+        raise RetorqueError(
+            f"{where}: the torque limit of joint '{joint.name}' is {joint.torque_limit}; it must be positive, or zero "
+            "for a passive joint"
+        )
     if not (np.isfinite(joint.armature) and joint.armature >= 0.0):
         raise RetorqueError(
             f"{where}: the armature of joint '{joint.name}' is {joint.armature}; it must be zero or more, in kg·m²"
@@ -147,12 +157,33 @@ def _check_mass(link: Link, children: int, where: str) -> None:
         )
 
 
+def _check_geom(link: Link, geom: Geom, where: str) -> None:
+    count = SIZES.get(geom.shape)
+    if count is None:
+        raise RetorqueError(f"{where}: a geom of link '{link.name}' has the {unknown('shape', geom.shape, SIZES)}")
+    if len(geom.size) != count or not np.all(np.isfinite(geom.size)) or not min(geom.size) > 0.0:
+        raise RetorqueError(
+            f"{where}: a {geom.shape} of link '{link.name}' has the size {list(geom.size)}; give {count} positive "
+            f"number{'s' if count > 1 else ''} in m"
+        )
+    pose = np.array([*geom.position, *geom.quaternion], dtype=float)
+    if not np.all(np.isfinite(pose)) or abs(np.linalg.norm(pose[3:]) - 1) > 1e-6:
+        raise RetorqueError(
+            f"{where}: a {geom.shape} of link '{link.name}' needs a finite position in m and a unit quaternion"
+        )
+    if not (np.isfinite(geom.friction) and geom.friction >= 0.0):
+        raise RetorqueError(f"{where}: the friction of a {geom.shape} of link '{link.name}' must be zero or more")
+
+
 def _check_frames(robot: Robot, where: str) -> None:
     frames: dict[str, Frame] = {
         "end_effector": robot.end_effector,
         "payload_mount": robot.payload_mount,
         **robot.frames,
     }
+    strange = [name for name in robot.end_effectors if name not in frames]
+    if strange:
+        raise RetorqueError(f"{where}: end_effectors names {unknown('frame', strange[0], frames)}")
     names = [link.name for link in robot.links]
     for name, frame in frames.items():
         if frame.link not in names:

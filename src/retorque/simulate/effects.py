@@ -33,6 +33,10 @@ class Effect:
         """The command that reaches the drive, once a control period (trials, n) [N·m]."""
         return command
 
+    def encoders(self, position: Array, velocity: Array) -> tuple[Array, Array]:
+        """What the encoders turn with, given the links' position and velocity (trials, n)."""
+        return position, velocity
+
     def torque(
         self, position: Array, velocity: Array, torque: Array, slope: Array, timestep: float
     ) -> tuple[Array, Array]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-import mujoco.batch
 import numpy as np
 
-from retorque.robots.mjcf import to_mjmodel
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Link, Robot
-from retorque.robots.state import State
+from retorque.simulate.effects import Effect
+from retorque.simulate.sensors import SensorSettings
+from retorque.simulate.target import Target
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -70,27 +71,64 @@ class Joints:
     rotor: Array
 
 
-@dataclass
-class _Motion:
-    """The state that MuJoCo does not hold, each (trials, n)."""
+class RotorsBehindSprings(Effect):
+    """Rotors with LuGre friction and ripple, each joined to its link by a spring; the encoders sit on the rotors.
 
-    angle: Array = field(default_factory=lambda: np.zeros(0))
-    velocity: Array = field(default_factory=lambda: np.zeros(0))
-    bristle: Array = field(default_factory=lambda: np.zeros(0))
+    Rotor and bristle are integrated implicitly: they are linear in the rotor's next velocity.
+    """
+
+    angle: Array
+    """(..., n) of the rotors, seen at the joints [rad]."""
+    velocity: Array
+    """(..., n) [rad/s]"""
+    bristle: Array
+    """(..., n) deflection of the friction's bristles [rad]."""
+
+    def __init__(self, joints: Joints, settings: StandInSettings):
+        self.joints, self.settings, self.substeps = joints, settings, settings.substeps
+
+    def reset(self, position: Array, velocity: Array) -> None:
+        self.angle, self.velocity = position.copy(), velocity.copy()
+        self.bristle = np.zeros(position.shape)
+
+    def encoders(self, position: Array, velocity: Array) -> tuple[Array, Array]:
+        return self.angle, self.velocity
+
+    def torque(
+        self, position: Array, velocity: Array, torque: Array, slope: Array, timestep: float
+    ) -> tuple[Array, Array]:
+        """The springs' torque on the links, after the rotors have moved.
+
+        With the slip rate s = sigma0 |v| / g(v) at the present velocity, the bristle's next deflection
+        z' = (z + h v') / (1 + h s) and the friction sigma0 z' + sigma1 (z' - z) / h + sigma2 v' are linear in the
+        rotor's next velocity v', and so is the spring's torque.
+        """
+        j, h = self.joints, timestep
+        v, z, q, qd = self.velocity, self.bristle, position, velocity
+        level = j.coulomb + (j.static - j.coulomb) * np.exp(-np.square(v / self.settings.stribeck_velocity))
+        grip = 1.0 / (1.0 + h * j.bristle_stiffness * np.abs(v) / level)
+        lag = j.bristle_stiffness + j.bristle_damping / h
+        constant = lag * grip * z - (j.bristle_damping / h) * z
+        friction_slope = lag * grip * h + j.viscous
+        drive = torque + j.ripple * np.sin(self.settings.ripple_order * self.angle + j.ripple_phase)
+        twist = self.angle - q
+        force = drive - constant - j.spring * (twist - h * qd) + j.spring_damping * qd
+        v = (j.rotor * v + h * force) / (j.rotor + h * (friction_slope + j.spring_damping + h * j.spring))
+        self.bristle = (z + h * v) * grip
+        self.velocity = v
+        self.angle = self.angle + h * v
+        # The very torque the rotor felt, so that the spring gives the arm what it takes from the motor.
+        return j.spring * (self.angle - q - h * qd) + j.spring_damping * (v - qd), np.zeros_like(slope)
 
 
-class StandIn:
-    """`trials` copies of one hidden arm, stepped together at 1 kHz under commanded torques.
-
-    Each joint is a rotor with LuGre friction and ripple, joined to its link by a spring; the encoders sit on the
-    rotors. Rotor and bristle are integrated implicitly (they are linear in the rotor's next velocity), the arm by
-    MuJoCo.
+class StandIn(Target):
+    """`trials` copies of one hidden arm: a target whose effects are rotors behind springs, with noisy encoders.
 
     Args:
         robot: the card; the hidden arm differs from it.
         trials: how many copies.
         seed: of what is hidden; the same seed is the same arm, whatever the number of trials.
-        noise_seed: of the sensor noise.
+        noise_seed: of the sensor noise, which goes on over resets.
         settings: sizes of what is hidden.
         timestep: control period [s].
         threads: MuJoCo's threads; 0 takes all cores.
@@ -109,81 +147,38 @@ class StandIn:
     ):
         if robot.floating:
             raise RetorqueError(f"robot '{robot.name}' has a free base; the stand-in needs a fixed one")
-        self.robot, self.trials, self.timestep = robot, trials, timestep
-        self.settings = settings or StandInSettings()
+        self.settings = s = settings or StandInSettings()
         rng = np.random.default_rng([seed, 5])
-        self.joints = _draw(robot, self.settings, rng)
-        self.truth = _hidden_robot(robot, self.settings, rng)
-        self._step = timestep / self.settings.substeps
-        self._batch = mujoco.batch.Batch(to_mjmodel(self.truth, timestep=self._step), trials, threads)
-        self._position, self._velocity = self._batch.bind("qpos"), self._batch.bind("qvel")
-        self._applied = self._batch.bind("qfrc_applied")
-        self._noise = np.random.default_rng([noise_seed, 6])
-        self._motion = _Motion()
-        self._limit = robot.torque_limit
-        self.reset(np.broadcast_to(robot.home, (trials, robot.n)))
-
-    def reset(self, position: Array, velocity: Array | float = 0.0) -> State:
-        """Start at a state (trials, n), springs loaded by gravity, bristles relaxed."""
-        shape = (self.trials, self.robot.n)
-        self.time = 0.0
-        motion = self._motion
-        motion.angle = np.array(np.broadcast_to(position, shape), dtype=float)
-        motion.velocity = np.array(np.broadcast_to(velocity, shape), dtype=float)
-        motion.bristle = np.zeros(shape)
-        self._position[:], self._velocity[:] = motion.angle, motion.velocity
-        self._batch.forward()
-        self._position[:] = motion.angle - self._batch.bind("qfrc_bias") / self.joints.spring
-        self.command = np.zeros(shape)
-        return self.read()
+        self.joints = _draw(robot, s, rng)
+        self.truth = _hidden_robot(robot, s, rng)
+        self._rotors = RotorsBehindSprings(self.joints, s)
+        super().__init__(
+            self.truth,
+            Parameters.ideal(self.truth, trials),
+            sensors=replace(
+                SensorSettings.perfect(trials),
+                position_noise=np.full(trials, s.position_noise),
+                velocity_noise=np.full(trials, s.velocity_noise),
+            ),
+            effects=[self._rotors],
+            timestep=timestep,
+            seed=np.random.default_rng([noise_seed, 6]),
+            threads=threads,
+        )
+        self.robot = robot
 
     def hold(self, which: Array, position: Array) -> None:
         """Put the copies of a mask (trials,) to rest at a position (trials, n): a brake for those that ran away."""
-        motion = self._motion
-        for array, value in ((motion.angle, position), (self._position, position)):
-            array[which] = value[which]
-        for array in (motion.velocity, motion.bristle, self._velocity):
+        for array in (self._rotors.angle, self.position):
+            array[which] = position[which]
+        for array in (self._rotors.velocity, self._rotors.bristle, self.velocity):
             array[which] = 0.0
 
-    def read(self) -> State:
-        """What the encoders say now; once a tick."""
-        s, shape = self.settings, (self.trials, self.robot.n)
-        position = self._motion.angle + s.position_noise * self._noise.standard_normal(shape)
-        velocity = self._motion.velocity + s.velocity_noise * self._noise.standard_normal(shape)
-        return State(self.time, position, velocity, self.command)
-
-    def step(self, command: Array) -> State:
-        """One control period under a command (trials, n) [N·m], clipped to the torque limits."""
-        self.command = np.clip(command, -self._limit, self._limit)
-        for _ in range(self.settings.substeps):
-            self._substep(self.command)
-        self.time += self.timestep
-        return self.read()
-
-    def _substep(self, command: Array) -> None:
-        """Rotor and bristle implicitly, then the arm under the springs' torque.
-
-        With the slip rate s = sigma0 |v| / g(v) at the present velocity, the bristle's next deflection
-        z' = (z + h v') / (1 + h s) and the friction sigma0 z' + sigma1 (z' - z) / h + sigma2 v' are linear in the
-        rotor's next velocity v', and so is the spring's torque.
-        """
-        j, h, motion = self.joints, self._step, self._motion
-        v, z, q, qd = motion.velocity, motion.bristle, self._position, self._velocity
-        level = j.coulomb + (j.static - j.coulomb) * np.exp(-np.square(v / self.settings.stribeck_velocity))
-        grip = 1.0 / (1.0 + h * j.bristle_stiffness * np.abs(v) / level)
-        lag = j.bristle_stiffness + j.bristle_damping / h
-        constant = lag * grip * z - (j.bristle_damping / h) * z
-        slope = lag * grip * h + j.viscous
-        drive = command + j.ripple * np.sin(self.settings.ripple_order * motion.angle + j.ripple_phase)
-        twist = motion.angle - q
-        force = drive - constant - j.spring * (twist - h * qd) + j.spring_damping * qd
-        v = (j.rotor * v + h * force) / (j.rotor + h * (slope + j.spring_damping + h * j.spring))
-        motion.bristle = (z + h * v) * grip
-        motion.velocity = v
-        motion.angle = motion.angle + h * v
-        # The very torque the rotor felt, so that the spring gives the arm what it takes from the motor.
-        self._applied[:] = j.spring * (motion.angle - q - h * qd) + j.spring_damping * (v - qd)
-        self._batch.step()
+    def _settle(self) -> None:
+        """Load the springs by gravity, under rotors that stay where they are; the bristles are relaxed."""
+        bias = self._world.batch.bind("qfrc_bias")
+        self._world.batch.forward()
+        self.position[...] = self._rotors.angle - bias / self.joints.spring
 
 
 def _draw(robot: Robot, s: StandInSettings, rng: np.random.Generator) -> Joints:

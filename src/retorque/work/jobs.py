@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -21,11 +22,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from retorque.work.cluster import joined_cluster, result_of
+from retorque.work.checks import MOST_WORKERS, check_between
+from retorque.work.cluster import joined_cluster, require_ray, result_of
 from retorque.work.errors import RetorqueError
 from retorque.work.processes import end_with_parent
 
 _done: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Settings of everything that is done in parts, on several cores or machines; results do not depend on them."""
+
+    workers: int = 0
+    """Processes; 0 takes all cores."""
+    cluster: str = ""
+    """Ray cluster that does the work instead: auto (runs already), local (new) or HOST:PORT."""
+
+    def check_spread(self) -> None:
+        """Refuse, before the work, what cannot be spread."""
+        check_between("--workers", self.workers, 0, MOST_WORKERS)
+        require_ray(self.cluster)
 
 
 def report(amount: int) -> None:

@@ -65,13 +65,17 @@ class RecursiveContact(Recursive):
         self._waiting = Waiting(DELAY, self.trials, self.robot.n, self.model.size)
         super().reset()
 
+    def external_torque(self, time: float) -> Array:
+        """External torque on the joints at a time, (trials, n) [N·m]; zero where nothing touches."""
+        a, age = self.belief.arrays, max(time - self.belief.time, 0.0)
+        return a["external"] + a["external_rate"] * self._ahead(age)
+
     def correct(self, state: State, nominal_torque: Array) -> Array:
         a = self.belief.arrays
         if not a["contact"].any():
             return super().correct(state, nominal_torque)
         q, qd, inverse = state.position, state.velocity, self._tick_inverse
-        age = max(state.time - self.belief.time, 0.0)
-        external = a["share"] * (a["external"] + a["external_rate"] * self._ahead(age))
+        external = a["share"] * self.external_torque(state.time)
         ideal = inverse.body.forward_dynamics(q, qd, nominal_torque + external)
         return nominal_torque + a["trust"] * (inverse(a, q, qd, ideal, external) - nominal_torque)
 

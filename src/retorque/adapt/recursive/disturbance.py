@@ -50,6 +50,8 @@ class Disturbance:
         self._persistent = np.broadcast_to((self._first * self._scale) ** 2, self._shape).copy()
         self.total = self._persistent + (0.1 * self._scale) ** 2
         """Variance of all that the unknowns leave, (trials, n) [(N·m)²]."""
+        self._residuals[:] = 0.0
+        self._used[:] = False
         self._count = 0
 
     @property

@@ -13,7 +13,7 @@ SIGNED = 6 + PROBES
 """Numbers of the basis that stand there with their sign and, further down, without it."""
 
 
-class Layout:
+class RowLayout:
     """Which rows hold what, for a window of L ticks.
 
     The perceptron's inputs are the rows down to the mean velocity, the basis of the physical part are those from the
@@ -101,7 +101,7 @@ class AdaptorRows:
     """
 
     def __init__(self, context: Context, window: int, trials: int):
-        at = Layout(window)
+        at = RowLayout(window)
         rows = np.zeros((at.rows, trials * context.robot.n))
         rows[[at.one, at.constant]] = 1.0
         # Views are made once: an index costs half as much as the call it is for.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.adapt.tam.adaptor_rows import AdaptorRows, Layout
+from retorque.adapt.tam.adaptor_rows import AdaptorRows, RowLayout
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_perceptron import FastPerceptron
 from retorque.adapt.tam.features import COEFFICIENTS
@@ -28,7 +28,7 @@ class FastAdaptor:
         self._w = {k.removeprefix("adaptor."): v for k, v in tensors.items() if k.startswith("adaptor.")}
         self.preset, self.context = preset, context
         self.scales = _Scales(context)
-        self._layout = Layout(preset.window)
+        self._layout = RowLayout(preset.window)
         self._trials = 0
 
     def set_latent(self, z: Array) -> None:

@@ -129,6 +129,9 @@ class TamRecursive(RecursiveContact):
         equation.accepted &= ~self.contact
         self.health[:] = np.where(self.contact, int(Health.SURPRISED), 0)
 
+    def external_torque(self, time: float) -> Array:
+        return self.belief.arrays["external"]
+
     def correct(self, state: State, nominal_torque: Array) -> Array:
         q, qd, inverse, a = state.position, state.velocity, self._tick_inverse, self.belief.arrays
         external = a["share"] * a["external"]

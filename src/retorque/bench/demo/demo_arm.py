@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from retorque.bench.demo.demo_plots import Motion
+from retorque.bench.demo.demo_plots import Recorded
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.shapes import capsules
@@ -96,7 +96,7 @@ class Drawing:
             draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=fill)
 
 
-def animation(robot: Robot, ideal: Motion, plain: Motion, helped: Motion, name: str, trial: int) -> bytes:
+def animation(robot: Robot, ideal: Recorded, plain: Recorded, helped: Recorded, name: str, trial: int) -> bytes:
     """A looping GIF of one trial's middle: the uncorrected arm on the left, the corrected one on the right."""
     period = float(ideal.time[1] - ideal.time[0])  # [s]
     step = max(1, round(1.0 / RATE / period))

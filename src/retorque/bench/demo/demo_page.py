@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from typing import Any
 
 import numpy as np
 
 from retorque.adapt import ADAPTERS
-from retorque.bench.report import versions
 from retorque.physics.selection import Selection
 from retorque.tasks.tracking_task import TrackingTask
 from retorque.work.array import Array
+from retorque.work.files import versions
+from retorque.work.page import data_address, escape, page
 
 STYLE = """
-:root{color-scheme:light dark;--ground:#fff;--card:#f6f8fb;--ink:#1b2330;--soft:#5d687a;--line:#dfe4ec;--bad:#c9451c;
---good:#0f7f93;--bar:#dbe7ea}
-@media (prefers-color-scheme:dark){:root{--ground:#12171f;--card:#1a212c;--ink:#e8ecf2;--soft:#9aa6b8;--line:#2c3646;
---bad:#ff7d52;--good:#3cc3d8;--bar:#21414a}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
-h1{font-size:2rem;line-height:1.2;margin:0 0 .4rem;letter-spacing:-.02em}
-h2{font-size:1.15rem;margin:2.6rem 0 .6rem}
-p{max-width:46rem;margin:.5rem 0}
-.soft{color:var(--soft)}
 .figures{display:flex;flex-wrap:wrap;gap:1rem;margin:1.6rem 0}
 .figure{flex:1 1 11rem;background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:.9rem 1.1rem}
 .figure b{display:block;font-size:1.9rem;line-height:1.15;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
 .figure span{color:var(--soft);font-size:.9rem}
-.bad b{color:var(--bad)}.good b{color:var(--good)}
 .frame{border:1px solid var(--line);border-radius:.7rem;overflow:hidden;background:#f6f8fb}
 .frame img{width:100%}
-img{display:block;max-width:100%;height:auto}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:.45rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th{font-weight:600;color:var(--soft);font-size:.85rem}
-th:first-child,td:first-child{text-align:left;padding-left:0}
+table{width:100%}
 td.what{text-align:left;color:var(--soft);white-space:normal;min-width:14rem}
 td.share{background:linear-gradient(to right,var(--bar) var(--w),transparent var(--w)) no-repeat;min-width:8rem}
 tr.best td{font-weight:600}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.2rem;margin:.6rem 0}
 dt{color:var(--soft)}dd{margin:0;font-variant-numeric:tabular-nums}
-code{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.9em;background:var(--card);
-padding:.1em .35em;border-radius:.3em}
-footer{margin-top:3rem;color:var(--soft);font-size:.85rem}
 """
+"""What this page has beyond the skeleton."""
 
 
-def page(task: TrackingTask, rows: list[dict[str, Any]], best: str, trial: int, images: dict[str, bytes]) -> str:
+def demo_page(task: TrackingTask, rows: list[dict[str, Any]], best: str, trial: int, images: dict[str, bytes]) -> str:
     """The whole page.
 
     Args:
         task: what was run.
-        rows: one an adapter, as `demo.summary` makes them.
+        rows: one an adapter, as `first_look.summary` makes them.
         best: the adapter that the pictures show.
         trial: the trial that they show.
         images: `plot.png`, `plot-dark.png` and `arm.gif`.
@@ -64,18 +44,8 @@ def page(task: TrackingTask, rows: list[dict[str, Any]], best: str, trial: int, 
     by_name = {row["name"]: row for row in rows}
     plain, helped = by_name["direct"], by_name[best]
     s = task.settings
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Retorque demo: {html.escape(robot)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>A robot that behaves like its model</h1>
-<p class="soft">{html.escape(robot)}: {s.trials} simulated robots, each with another payload, friction, drive and
+    body = f"""<h1>A robot that behaves like its model</h1>
+<p class="soft">{escape(robot)}: {s.trials} simulated robots, each with another payload, friction, drive and
 inertias that nobody is told about, and noisy sensors. Each follows a random motion of {s.duration:g} s under joint
 impedance. What counts is the distance from the motion that the ideal robot makes under the same controller.</p>
 <div class="figures">
@@ -86,11 +56,11 @@ impedance. What counts is the distance from the motion that the ideal robot make
 </div>
 <h2>The robot with the heaviest payload</h2>
 <div class="frame">
-<img src="{_inline("image/gif", images["arm.gif"])}" alt="The arm without and with correction" width="800">
+<img src="{data_address("image/gif", images["arm.gif"])}" alt="The arm without and with correction" width="800">
 </div>
 <h2>Where the joints go</h2>
-<picture><source media="(prefers-color-scheme: dark)" srcset="{_inline("image/png", images["plot-dark.png"])}">
-<img src="{_inline("image/png", images["plot.png"])}" alt="Joint angles and errors over time"></picture>
+<picture><source media="(prefers-color-scheme: dark)" srcset="{data_address("image/png", images["plot-dark.png"])}">
+<img src="{data_address("image/png", images["plot.png"])}" alt="Joint angles and errors over time"></picture>
 <p class="soft">Left: robot {trial + 1}, which carries the heaviest payload, in the two joints that err most. Right:
 every adapter on board, root mean square over all joints and trials, logarithmic.</p>
 <h2>Every adapter on the same robots</h2>
@@ -106,11 +76,8 @@ every adapter on board, root mean square over all joints and trials, logarithmic
 <h2>Again, with other numbers</h2>
 <p><code>retorque demo --robot z1 --seed {s.seed + 1}</code></p>
 <p><code>retorque bench tracking --robots panda --adapters direct {best} --trials 100</code></p>
-<footer>Seed {s.seed}. {html.escape(", ".join(f"{k} {v}" for k, v in versions().items()))}.</footer>
-</main>
-</body>
-</html>
-"""
+<footer>Seed {s.seed}. {escape(", ".join(f"{k} {v}" for k, v in versions().items()))}.</footer>"""
+    return page(f"Retorque demo: {robot}", body, STYLE)
 
 
 def _row(row: dict[str, Any], best: str) -> str:
@@ -120,7 +87,7 @@ def _row(row: dict[str, Any], best: str) -> str:
     return (
         f"<tr{mark}><td><code>{row['name']}</code></td><td>{row['rmse']:.3f}</td>"
         f'<td class="share" style="--w:{min(share, 100.0):.1f}%">{share:.1f} %</td>{figures}'
-        f'<td class="what">{html.escape(ADAPTERS[row["name"]][1])}</td></tr>\n'
+        f'<td class="what">{escape(ADAPTERS[row["name"]][1])}</td></tr>\n'
     )
 
 
@@ -145,7 +112,3 @@ def _hidden(task: TrackingTask, trial: int) -> str:
         f"{int(task.sensors.torque_delay[trial])} ms late",
     }
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in entries.items()) + "</dl>"
-
-
-def _inline(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -15,11 +15,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-class Motion(Protocol):
-    """Positions over time."""
+class Recorded(NamedTuple):
+    """One adapter's run, or the ideal robot's."""
 
     position: Array
+    """(ticks, trials, n) [rad]"""
     time: Array
+    """(ticks,) [s]"""
 
 
 PALETTE = {
@@ -46,7 +48,7 @@ OTHERS = ("#8a63d2", "#c9922e", "#4f8f46", "#b0517f")
 
 
 def plot(
-    ideal: Motion, results: dict[str, Motion], errors: dict[str, Array], best: str, trial: int, *, dark: bool
+    ideal: Recorded, results: dict[str, Recorded], errors: dict[str, Array], best: str, trial: int, *, dark: bool
 ) -> bytes:
     """The figure as PNG with a transparent ground."""
     ink = PALETTE[dark]
@@ -81,11 +83,18 @@ def plot(
 
 
 def _joint(
-    axes: plt.Axes, ideal: Motion, plain: Motion, helped: Motion, name: str, trial: int, joint: int, ink: dict[str, str]
+    axes: plt.Axes,
+    ideal: Recorded,
+    plain: Recorded,
+    helped: Recorded,
+    name: str,
+    trial: int,
+    joint: int,
+    ink: dict[str, str],
 ) -> None:
     """One joint's angle."""
 
-    def angle(motion: Motion) -> Array:
+    def angle(motion: Recorded) -> Array:
         return np.rad2deg(motion.position[:, trial, joint])
 
     axes.grid(True, linewidth=0.7)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
-
-from rich.console import Console
 
 from retorque.identify.excite.excitation import Excitation
 from retorque.identify.excite.excitation import excite as optimise
@@ -14,8 +13,8 @@ from retorque.identify.excite.play import samples, write_csv, write_plot
 from retorque.robots.library import load as load_robot
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder
-
-console = Console()
+from retorque.work.jobs import progress
+from retorque.work.outcome import Outcome
 
 
 @dataclass(kw_only=True)
@@ -51,8 +50,9 @@ class ExciteSettings:
     """Folder for the CSV and the picture."""
 
 
-def excite(settings: ExciteSettings) -> int:
+def excite(settings: ExciteSettings) -> Outcome:
     """Run `retorque excite`."""
+    out = Outcome()
     robot = load_robot(settings.robot)
     check_folder(settings.out)
     if not 1.0 <= settings.rate <= 10_000.0:
@@ -68,16 +68,15 @@ def excite(settings: ExciteSettings) -> int:
         starts=settings.starts,
         iterations=settings.iterations,
     )
-    with console.status("optimising"):
+    with progress() as bar:
+        bar.add_task("optimising", total=None)
         found = optimise(robot, wanted)
     rows = samples(found, robot, settings.rate)
-    console.print(
-        f"condition number of the base regressor {found.condition:.0f} (random: {found.condition_before:.0f})"
-    )
-    console.print(f"log-determinant of the information {found.log_det:.1f} (random: {found.log_det_before:.1f})")
-    console.print(f"largest torque {100 * found.torque_part:.0f} % of its limit (card's model, without friction)")
+    out.show(f"condition number of the base regressor {found.condition:.0f} (random: {found.condition_before:.0f})")
+    out.show(f"log-determinant of the information {found.log_det:.1f} (random: {found.log_det_before:.1f})")
+    out.show(f"largest torque {100 * found.torque_part:.0f} % of its limit (card's model, without friction)")
     near = f"{1000 * found.clearance:.0f} mm" if found.clearance < 1.0 else "never near"
-    console.print(f"smallest distance between links that are not neighbours: {near}")
-    console.print(f"motion: {write_csv(settings.out / f'{robot.name}_excitation.csv', rows)}")
-    console.print(f"picture: {write_plot(settings.out / f'{robot.name}_excitation.png', rows, robot)}")
-    return 0
+    out.show(f"smallest distance between links that are not neighbours: {near}")
+    out.later("motion", partial(write_csv, settings.out / f"{robot.name}_excitation.csv", rows))
+    out.later("picture", partial(write_plot, settings.out / f"{robot.name}_excitation.png", rows, robot))
+    return out

@@ -10,6 +10,7 @@ import numpy as np
 
 from retorque.identify.hybrid.recordings import RATE, STIFF
 from retorque.identify.hybrid.streaming import StreamingModel
+from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.array import Array
@@ -114,9 +115,10 @@ def track(
                 q, qd = state.position[span], (want_d if velocity == "desired" else state.velocity)[span]
                 command[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, want_dd[span])
             command[failed] = 0.0
-            state = arm.step(command)
+            arm.write(Command(torque=command))
+            state = arm.read()
             beyond = np.any((state.position < robot.lower) | (state.position > robot.upper), axis=1)
-            failed |= beyond | ~np.all(np.isfinite(state.position), axis=1)
+            failed |= beyond | arm.diverged
             if np.any(failed):
                 arm.hold(failed, points[:, 0])
             if progress and tick % 200 == 0:

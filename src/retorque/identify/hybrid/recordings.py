@@ -11,6 +11,7 @@ from scipy.signal import butter, filtfilt
 
 from retorque.logs.motion import Motion, join
 from retorque.physics.rigid_body import RigidBody
+from retorque.robots.command import Command
 from retorque.robots.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
@@ -195,7 +196,8 @@ def _play(
         command = model(state.position, state.velocity, acceleration)
         if index >= LEAD_IN:
             kept[0, index - LEAD_IN], kept[1, index - LEAD_IN] = state.position, state.velocity
-        state = arm.step(command)
+        arm.write(Command(torque=command))
+        state = arm.read()
         if index >= LEAD_IN:
             kept[2, index - LEAD_IN] = arm.command
         tick()

@@ -74,14 +74,14 @@ def project(belief: Posterior, layout: Layout, margin: float = 1e-3) -> tuple[Ar
         margin: each link's pseudo-inertia stays above this part of the card's.
     """
     links = [
-        Body(start=10 * index, reference=reference, margin=margin)
+        BoundedBody(start=10 * index, reference=reference, margin=margin)
         for index, reference in enumerate(reference_pseudo_inertia(layout.robot))
     ]
     return nearest(belief, np.flatnonzero(layout.nonnegative), links)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Body:
+class BoundedBody:
     """Ten parameters in a row that must be those of a body that can exist."""
 
     start: int
@@ -91,7 +91,7 @@ class Body:
     margin: float
 
 
-def nearest(belief: Posterior, nonnegative: Array, bodies: list[Body]) -> tuple[Array, str]:
+def nearest(belief: Posterior, nonnegative: Array, bodies: list[BoundedBody]) -> tuple[Array, str]:
     """Minimise |root (x - mean)|² over vectors whose bodies can exist and whose bounded entries are not negative.
 
     With z = root (x - mean) the objective is |z|², so the program is well scaled however unevenly the log excites the

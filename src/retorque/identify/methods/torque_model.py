@@ -14,7 +14,7 @@ from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score:
+class TorqueScore:
     """Torque prediction errors over a motion, for each joint."""
 
     rmse: Array
@@ -46,7 +46,7 @@ class TorqueModel(ABC):
         """(samples, n) measured minus predicted torque [N·m]."""
         return motion.torque - self.torque(motion)
 
-    def score(self, data: MotionSource) -> Score:
+    def score(self, data: MotionSource) -> TorqueScore:
         """How well the model predicts the torques of a motion, read in pieces."""
         squared: Array | float = 0.0
         torque: Array | float = 0.0
@@ -56,7 +56,7 @@ class TorqueModel(ABC):
             torque = torque + np.sum(np.square(piece.torque), axis=0)
             samples += len(piece)
         total = np.maximum(np.asarray(torque), 1e-300)
-        return Score(
+        return TorqueScore(
             rmse=np.sqrt(np.asarray(squared) / max(samples, 1)),
             relative=np.sqrt(np.asarray(squared) / total),
             samples=samples,

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from retorque.identify.methods.estimate import Estimate
-from retorque.identify.methods.torque_model import Score, TorqueModel
+from retorque.identify.methods.torque_model import TorqueModel, TorqueScore
 from retorque.logs.clean import Dropped
 from retorque.work.files import versions
 
@@ -22,8 +22,8 @@ PHYSICAL = (
 
 def as_json(
     model: TorqueModel,
-    train: Score,
-    validation: Score | None,
+    train: TorqueScore,
+    validation: TorqueScore | None,
     dropped: dict[str, Dropped],
     settings: dict[str, Any],
 ) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _physical_json(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def score_json(score: Score) -> dict[str, Any]:
+def score_json(score: TorqueScore) -> dict[str, Any]:
     """Per-joint errors of a motion."""
     return {"rmse": score.rmse.tolist(), "relative_error": score.relative.tolist(), "samples": score.samples}
 
@@ -98,7 +98,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def joint_table(estimate: TorqueModel, train: Score, validation: Score | None) -> Table:
+def joint_table(estimate: TorqueModel, train: TorqueScore, validation: TorqueScore | None) -> Table:
     """One row a joint: RMSE and relative error on training and validation motion."""
     table = Table(
         title=f"{estimate.robot.name}: torque prediction ({estimate.method}), RMSE \\[N·m] and relative error"

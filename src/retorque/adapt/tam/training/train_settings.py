@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retorque.work.checks import MOST_TRIALS, MOST_WORKERS, check_between
 from retorque.work.cluster import require_ray
 from retorque.work.errors import RetorqueError
 
@@ -101,10 +102,9 @@ class TamTraining:
         if self.steps < 0 or not (self.steps or 0.0 < self.hours <= 10000.0):
             raise RetorqueError("--hours must be more than 0, or --steps at least 1")
         for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "samples", "threads"):
-            if getattr(self, name) < 1:
-                raise RetorqueError(f"--{name.replace('_', '-')} must be at least 1")
-        if self.workers < 0 or self.latent < 0 or self.rollout < 0:
-            raise RetorqueError("--workers, --latent and --rollout must be at least 0")
+            check_between(f"--{name.replace('_', '-')}", getattr(self, name), 1, MOST_TRIALS)
+        for name in ("workers", "latent", "rollout", "first_shards"):
+            check_between(f"--{name.replace('_', '-')}", getattr(self, name), 0, MOST_WORKERS)
         require_ray(self.cluster)
 
     def identity(self, processes: int) -> dict[str, Any]:

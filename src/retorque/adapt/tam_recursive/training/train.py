@@ -20,6 +20,8 @@ from retorque.adapt.tam_recursive.training.residual_module import Network
 from retorque.adapt.tam_recursive.training.worlds import WorldSettings, collect
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
+from retorque.work.checks import MOST_TRIALS, check_between
+from retorque.work.cluster import require_ray
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import progress, report, run_jobs
 from retorque.work.tensors import load_tensors, save_tensors
@@ -68,10 +70,11 @@ class ResidualTraining:
 def train(settings: ResidualTraining) -> Path:
     """Drive and learn, round after round; the path of the weights."""
     for name in ("rounds", "worlds", "trials", "steps", "last", "batch", "workers"):
-        if getattr(settings, name) < 1:
-            raise RetorqueError(f"--{name} must be at least 1")
-    if not settings.robots or settings.duration < 2.0:
-        raise RetorqueError("training needs at least one robot and motions of 2 s")
+        check_between(f"--{name}", getattr(settings, name), 1, MOST_TRIALS)
+    check_between("--duration", settings.duration, 2.0, 3600.0, "s")
+    if not settings.robots:
+        raise RetorqueError("training needs at least one robot; name some with --robots")
+    require_ray(settings.cluster)
     own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "cluster", "out")}
     robots = [Robot.load(name) for name in settings.robots]
     folder = RunFolder(settings.out, own)

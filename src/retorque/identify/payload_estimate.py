@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from retorque.identify.methods.sdp import Body, nearest
+from retorque.identify.methods.sdp import BoundedBody, nearest
 from retorque.identify.regression.factors import Factors, triangle
 from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.prior import card_prior, reference_pseudo_inertia
@@ -115,10 +115,10 @@ def estimate_payload(
     for _ in range(6):  # the gains multiply the torques: solve with the torques of the last round
         belief = _solve(index, logs, noises, carrier, prior_root, prior_mean, vector)
         bodies = [
-            Body(start=10 * k, reference=matrix, margin=1e-3)
+            BoundedBody(start=10 * k, reference=matrix, margin=1e-3)
             for k, matrix in enumerate(reference_pseudo_inertia(robot))
         ]
-        bodies.append(Body(start=index.payload, reference=scale, margin=1e-6))
+        bodies.append(BoundedBody(start=index.payload, reference=scale, margin=1e-6))
         bounded = np.concatenate([index.of_log(log)[layout.nonnegative] for log in (0, 1)])
         before = vector
         vector, _ = nearest(belief, np.unique(bounded), bodies)

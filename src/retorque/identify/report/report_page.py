@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +15,11 @@ from retorque.identify.report.advice import Coverage, advice, coverage, sharpnes
 from retorque.logs.motion import Motion, MotionSource, join
 from retorque.physics.kinds import INERTIAL_NAMES
 from retorque.work.files import write_whole
+from retorque.work.page import escape, figure_image, page, table
 
 MOST = 20_000
 """Samples of a log that are drawn."""
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 68rem; padding: 0 1rem; color: #222; }
-h1 { font-size: 1.6rem; margin-bottom: 0.2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.85rem; }
-th, td { padding: 0.15rem 0.7rem; border-bottom: 1px solid #ddd; text-align: right; }
-th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #888; }
-img { max-width: 100%; } .good { color: #17692d; } .bad { color: #b3261e; } .dim { color: #666; }
-details { margin: 0.6rem 0; } .wide { overflow-x: auto; }
-"""
+_STYLE = "td,th{padding:.15rem .7rem;font-size:.85rem}img{background:#fff}details{margin:.6rem 0}"
 
 
 def write_report(
@@ -54,10 +43,8 @@ def write_report(
     parts.append(_section("Residual spectra", _spectra(estimate, train, None if held is None else _first(held))))
     parts.append(_excitation(estimate, seen))
     parts.append(_parameters(estimate, content))
-    title = html.escape(f"{estimate.robot.name}: identification")
-    page = f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
-    page += f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
-    return write_whole(Path(folder) / "identification.html", page)
+    content_page = page(f"{estimate.robot.name}: identification", "".join(parts), _STYLE)
+    return write_whole(Path(folder) / "identification.html", content_page)
 
 
 def _first(data: MotionSource) -> Motion:
@@ -71,39 +58,30 @@ def _first(data: MotionSource) -> Motion:
 
 
 def _section(title: str, figure: Figure) -> str:
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=100)
-    code = base64.b64encode(picture.getvalue()).decode()
-    return f"<h2>{html.escape(title)}</h2><img alt='{html.escape(title)}' src='data:image/png;base64,{code}'>"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class='wide'><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    return f"<h2>{escape(title)}</h2>{figure_image(figure, title)}"
 
 
 def _head(estimate: TorqueModel, content: dict[str, Any]) -> str:
     robot = estimate.robot
     if not isinstance(estimate, Estimate):
-        verdict = "<span class='dim'>a black box: whether it is physically consistent cannot be said</span>"
+        verdict = "<span class='soft'>a black box: whether it is physically consistent cannot be said</span>"
     elif estimate.physical:
         verdict = "<span class='good'>physically consistent: every link could exist</span>"
     else:
         verdict = "<span class='bad'>not physically consistent: some links could not exist</span>"
-    lines = [f"<h1>{html.escape(robot.title or robot.name)}</h1>"]
-    lines.append(f"<p>{estimate.samples} samples, method {html.escape(estimate.method)}, {verdict}.</p>")
+    lines = [f"<h1>{escape(robot.title or robot.name)}</h1>"]
+    lines.append(f"<p>{estimate.samples} samples, method {escape(estimate.method)}, {verdict}.</p>")
     for name, record in content["dropped"].items():
         reasons = "; ".join(f"{count} {reason}" for reason, count in record["reasons"].items()) or "nothing left out"
         reasons = "; ".join([reasons, *record["notes"]])
-        lines.append(f"<p class='dim'>{html.escape(name)} log: {record['rows']} rows; {html.escape(reasons)}.</p>")
+        lines.append(f"<p class='soft'>{escape(name)} log: {record['rows']} rows; {escape(reasons)}.</p>")
     return "".join(lines)
 
 
 def _advice(estimate: TorqueModel, seen: Coverage, content: dict[str, Any]) -> str:
     held = content["validation"] and content["validation"]["relative_error"]
     sentences = advice(estimate, seen, content["train"]["relative_error"], held)
-    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     return f"<h2>What to record next</h2><ul>{items}</ul>"
 
 
@@ -116,7 +94,7 @@ def _errors(estimate: TorqueModel, content: dict[str, Any]) -> str:
         row = [name, f"{content['train']['rmse'][j]:.4g}", f"{content['train']['relative_error'][j]:.3f}"]
         row += [f"{held['rmse'][j]:.4g}", f"{held['relative_error'][j]:.3f}"] if held else []
         rows.append(row)
-    return "<h2>Torque prediction</h2>" + _table(head, rows)
+    return "<h2>Torque prediction</h2>" + table(head, rows)
 
 
 def _torques(estimate: TorqueModel, motion: Motion) -> Figure:
@@ -179,7 +157,7 @@ def _excitation(estimate: TorqueModel, seen: Coverage) -> str:
         for j, name in enumerate(estimate.robot.joint_names)
     ]
     head = ["joint", "range [rad]", "of its limits", "speed [rad/s]", "acceleration [rad/s²]", "reversals", "standing"]
-    moved = "<h2>Excitation</h2>" + _table(head, rows)
+    moved = "<h2>Excitation</h2>" + table(head, rows)
     return moved + _revealed(estimate) if isinstance(estimate, Estimate) else moved
 
 
@@ -198,25 +176,25 @@ def _revealed(estimate: Estimate) -> str:
     axis.axvline(1.0, color="0.3", lw=0.8)
     axis.set_xlabel("times better known than from the card (red: not improved)")
     axis.set_ylim(-1, len(order))
-    words = "".join(f"<p class='dim'>{html.escape(text)}</p>" for text in estimate.unidentifiable)
+    words = "".join(f"<p class='soft'>{escape(text)}</p>" for text in estimate.unidentifiable)
     return _section("What the motion revealed", figure) + words
 
 
 def _parameters(estimate: TorqueModel, content: dict[str, Any]) -> str:
     if not isinstance(estimate, Estimate):
-        return f"<h2>Parameters</h2><p>{html.escape(estimate.note)}.</p>"
+        return f"<h2>Parameters</h2><p>{escape(estimate.note)}.</p>"
     links = []
     for k, link in enumerate(estimate.robot.moving_links):
         rows = [_interval(content["parameters"][10 * k + i], name) for i, name in enumerate(INERTIAL_NAMES)]
         note = f"{link.name} (smallest pseudo-inertia eigenvalue {estimate.margins[k]:.3g})"
-        links.append(f"<details><summary>{html.escape(note)}</summary>{_table(_HEAD, rows)}</details>")
+        links.append(f"<details><summary>{escape(note)}</summary>{table(_HEAD, rows)}</details>")
     rest = [_interval(item, item["name"]) for item in content["parameters"][10 * len(links) :]]
     base = [
         [item["name"], f"{item['value']:.5g}", "unseen" if item["std"] is None else f"± {1.96 * item['std']:.2g}"]
         for item in content["base_parameters"]
     ]
-    motors = f"<details open><summary>rotors and friction</summary>{_table(_HEAD, rest)}</details>"
-    bases = _table(["combination", "value", "95 % from the log alone"], base)
+    motors = f"<details open><summary>rotors and friction</summary>{table(_HEAD, rest)}</details>"
+    bases = table(["combination", "value", "95 % from the log alone"], base)
     combined = f"<details><summary>base parameters, in words</summary>{bases}</details>"
     return f"<h2>Parameters with 95 % intervals</h2>{motors}{''.join(links)}{combined}"
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from retorque.adapt import ADAPTERS, make
 from retorque.bench.demo.demo_arm import animation
-from retorque.bench.demo.demo_page import page
-from retorque.bench.demo.demo_plots import plot
+from retorque.bench.demo.demo_page import demo_page
+from retorque.bench.demo.demo_plots import Recorded, plot
 from retorque.bench.tracking import adapted_motion, ideal_motion
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
 from retorque.work.array import Array
+from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.files import write_whole
+from retorque.work.files import check_folder, write_whole
+from retorque.work.jobs import Spread, run_jobs
 from retorque.work.jobs import report as report_work
-from retorque.work.jobs import run_jobs
+from retorque.work.outcome import Outcome
 
 LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privileged", "physpred")
 """Variants that a first look does not need."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Spread):
     """Settings of `retorque demo`."""
 
     robot: str = "panda"
@@ -43,22 +43,10 @@ class Settings:
     """Of everything random."""
     out: Path = Path("retorque-demo")
     """Folder for the page, the plot and the animation."""
-    workers: int = 0
-    """Processes; 0 takes all cores."""
 
 
-class Result(NamedTuple):
-    """One adapter's run, or the ideal robot's."""
-
-    position: Array
-    """(ticks, trials, n) [rad]"""
-    time: Array
-    """(ticks,) [s]"""
-
-
-def run(settings: Settings) -> int:
-    """Run the demo; the exit code."""
-    began = time.perf_counter()
+def run(settings: Settings) -> Outcome:
+    """Run the demo: a table, and a page with pictures."""
     _check(settings)
     robot = fixed_base(Robot.load(settings.robot))
     world = TrackingSettings(trials=settings.trials, seed=settings.seed, duration=settings.duration, noise=True)
@@ -68,33 +56,40 @@ def run(settings: Settings) -> int:
     order = sorted(["", *names], key=lambda name: name != "particle")
     jobs = [(settings.robot, world, name) for name in order]
     ticks = round(settings.duration / 1e-3)
-    results = dict(zip(order, run_jobs(motion, jobs, ticks * len(jobs), "demo", settings.workers), strict=True))
+    found = run_jobs(motion, jobs, ticks * len(jobs), "demo", settings.workers, settings.cluster)
+    results = dict(zip(order, found, strict=True))
     ideal = results.pop("")
     errors = {name: np.rad2deg(results[name].position - ideal.position) for name in names}
     best = min((name for name in names if name not in ("direct", "oracle")), key=lambda name: _rms(errors[name]).mean())
-    trial = int(np.argmax(task.parameters.payload_mass))  # the pictures show the heaviest payload
-    print_table(robot, errors, ideal.time)
+    out = Outcome()
+    out.show(error_table(robot, errors, ideal.time))
+    for name, content in _files(task, ideal, results, errors, best).items():
+        out.later(name, partial(write_whole, settings.out / name, content))
+    return out
+
+
+def _files(
+    task: TrackingTask, ideal: Recorded, results: dict[str, Recorded], errors: dict[str, Array], best: str
+) -> dict[str, bytes]:
+    """Pictures of the robot with the heaviest payload, and the page that holds them."""
+    trial = int(np.argmax(task.parameters.payload_mass))
     files = {
         "plot.png": plot(ideal, results, errors, best, trial, dark=False),
         "plot-dark.png": plot(ideal, results, errors, best, trial, dark=True),
-        "arm.gif": animation(robot, ideal, results["direct"], results[best], best, trial),
+        "arm.gif": animation(task.robot, ideal, results["direct"], results[best], best, trial),
     }
-    files["index.html"] = page(task, summary(errors, ideal.time), best, trial, files).encode()
-    for name, content in files.items():
-        write_whole(settings.out / name, content)
-    seconds = time.perf_counter() - began
-    print(f"{seconds:.0f} s; open {settings.out / 'index.html'} (plot and animation are beside it)")
-    return 0
+    files["index.html"] = demo_page(task, summary(errors, ideal.time), best, trial, files).encode()
+    return files
 
 
-def motion(name: str, world: TrackingSettings, adapter: str) -> Result:
+def motion(name: str, world: TrackingSettings, adapter: str) -> Recorded:
     """Where the robots go with an adapter; without a name, where the ideal one goes."""
     task = TrackingTask(Robot.load(name), world)
     trace = adapted_motion(task, adapter, report_work) if adapter else ideal_motion(task, report_work)
-    return Result(trace.position.astype(np.float32), trace.time)
+    return Recorded(trace.position.astype(np.float32), trace.time)
 
 
-def print_table(robot: Robot, errors: dict[str, Array], clock: Array) -> None:
+def error_table(robot: Robot, errors: dict[str, Array], clock: Array) -> Table:
     """The adapters' errors, for a terminal."""
     table = Table(
         title=f"{robot.title or robot.name}: hidden payload, friction and drive; distance from the ideal motion"
@@ -107,7 +102,7 @@ def print_table(robot: Robot, errors: dict[str, Array], clock: Array) -> None:
         figures = [f"{row[k]:.3f}" for k in ("rmse", "first", "last", "worst")]
         share = f"{100.0 * row['share']:.1f} %"
         table.add_row(row["name"], figures[0], share, *figures[1:], ADAPTERS[row["name"]][1])
-    Console(width=None if os.isatty(1) else 160).print(table)
+    return table
 
 
 def summary(errors: dict[str, Array], clock: Array) -> list[dict[str, Any]]:
@@ -149,11 +144,8 @@ def _on_board(task: TrackingTask) -> list[str]:
 
 
 def _check(settings: Settings) -> None:
-    if settings.trials < 1:
-        raise RetorqueError(f"--trials must be at least 1, not {settings.trials}")
-    if not 2.0 <= settings.duration <= 60.0:
-        raise RetorqueError(f"--duration must be between 2 and 60 s, not {settings.duration}")
-    if settings.seed < 0 or settings.workers < 0:
-        raise RetorqueError("--seed and --workers must be 0 or more")
-    if settings.out.exists() and not settings.out.is_dir():
-        raise RetorqueError(f"'{settings.out}' is a file; give --out a folder")
+    check_between("--trials", settings.trials, 1, 1000)
+    check_between("--duration", settings.duration, 2.0, 60.0, "s")
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_spread()
+    check_folder(settings.out)

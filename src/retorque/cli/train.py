@@ -1,0 +1,30 @@
+"""`retorque train`: makes weights."""
+
+from __future__ import annotations
+
+from retorque.cli.verb import Verb, VerbGroup
+
+TRAININGS = VerbGroup(
+    summary="make weights",
+    commands={
+        "tam": Verb(
+            summary="data, pretraining and fine-tuning of the torque adaptation module; resumes where it stopped",
+            example="retorque train tam --robots panda --preset small --hours 2 --out tam-panda",
+            module="adapt.tam.training.train",
+            settings="TamTraining",
+            function="train",
+            more=(
+                "retorque train tam --robots z1 --finetune tam/weights.safetensors --hours 0.2 --out tam-z1",
+                "retorque train tam --cluster auto --workers 16 --out tam",
+                "torchrun --standalone --nproc-per-node 2 -m retorque train tam --out tam",
+            ),
+        ),
+        "tam-recursive": Verb(
+            summary="the network that reads what the recursive estimator leaves unexplained; resumes where it stopped",
+            example="retorque train tam-recursive --workers 2 --out tam-recursive",
+            module="adapt.tam_recursive.training.train",
+            settings="ResidualTraining",
+            function="train",
+        ),
+    },
+)

@@ -16,7 +16,7 @@ from retorque.identify.commands import IdentifySettings, identify
 from retorque.identify.excite.excitation import Excitation, excite
 from retorque.identify.excite.play import samples
 from retorque.loop.adapter import Adapter
-from retorque.loop.loop import Loop, run
+from retorque.loop.loop import Loop
 from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
@@ -95,7 +95,7 @@ def identified_robot(robot: Robot, kind: Kind, seed: int, folder: Path, friction
 
 
 def tracking(robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter | None = None) -> Array:
-    """(ticks, trials, n) how an arm follows random sines under joint impedance of the maker's card."""
+    """(ticks, trials, n) what an arm's encoders say while it follows random sines under the maker's impedance law."""
     profile = profile_of(robot)
     cycles = (3.0 * DURATION / 16.0, 7.0 * DURATION / 16.0)
     reference = WindowedSines.sample(
@@ -104,7 +104,8 @@ def tracking(robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter
     stiffness = profile.tracking_stiffness
     damping = critical_damping(robot, stiffness) if profile.tracking_damping is None else profile.tracking_damping
     arm.reset(reference.at(0.0).position)
-    return run(Loop(arm, reference, JointImpedance(robot, stiffness, damping), adapter), DURATION).position
+    loop = Loop(arm, reference, JointImpedance(robot, stiffness, damping), adapter)
+    return np.array([loop.tick().state.position for _ in range(round(DURATION / TIMESTEP))])
 
 
 def simulated(robot: Robot, parameters: Parameters, trials: int) -> Target:

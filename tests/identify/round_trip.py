@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from retorque.adapt import make
 from retorque.control.action import JointAction
 from retorque.control.computed_torque import ComputedTorque
 from retorque.control.joint_impedance import JointImpedance
@@ -86,15 +87,17 @@ def record(robot: Robot, kind: Kind, seed: int, folder: Path) -> Path:
     return path
 
 
-def identified_robot(robot: Robot, kind: Kind, seed: int, folder: Path, friction: str = "presliding") -> Robot:
-    """From the log to the written card, read again."""
+def identified_card(robot: Robot, kind: Kind, seed: int, folder: Path, friction: str = "presliding") -> Path:
+    """From the log to the written card."""
     log = record(robot, kind, seed, folder)
     where = folder / f"{log.stem}-{friction}"
-    assert identify(IdentifySettings(logs=(log,), robot=robot.name, friction=friction, export=where)) == 0
-    return Robot.load(where / f"{robot.name}_identified.toml")
+    identify(IdentifySettings(logs=(log,), robot=robot.name, friction=friction, export=where)).write_files()
+    return where / f"{robot.name}_identified.toml"
 
 
-def tracking(robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter | None = None) -> Array:
+def tracking(
+    robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter | None = None, seconds: float = DURATION
+) -> Array:
     """(ticks, trials, n) what an arm's encoders say while it follows random sines under the maker's impedance law."""
     profile = profile_of(robot)
     cycles = (3.0 * DURATION / 16.0, 7.0 * DURATION / 16.0)
@@ -105,18 +108,35 @@ def tracking(robot: Robot, arm: Target, seed: int, trials: int, adapter: Adapter
     damping = critical_damping(robot, stiffness) if profile.tracking_damping is None else profile.tracking_damping
     arm.reset(reference.at(0.0).position)
     loop = Loop(arm, reference, JointImpedance(robot, stiffness, damping), adapter)
-    return np.array([loop.tick().state.position for _ in range(round(DURATION / TIMESTEP))])
+    return np.array([loop.tick().state.position for _ in range(round(seconds / TIMESTEP))])
 
 
 def simulated(robot: Robot, parameters: Parameters, trials: int) -> Target:
     """A simulation of some parameters, once a trial."""
-    return Target(robot, parameters[None][np.zeros(trials, dtype=int)], threads=1)
+    rows = parameters.flatten()[None].repeat(trials, axis=0)
+    return Target(robot, Parameters.unflatten(robot, rows, parameters.friction), threads=1)
 
 
-def ratio(robot: Robot, kind: Kind, seed: int, folder: Path, trials: int = 4, friction: str = "presliding") -> float:
+def ratio(robot: Robot, kind: Kind, seed: int, card: Robot, trials: int = 4) -> float:
     """RMS distance between the stand-in and the identified card's simulation, over that of the maker's card."""
-    card = identified_robot(robot, kind, seed, folder, friction)
     real = tracking(robot, plant(robot, kind, seed, trials), seed, trials)
     named = tracking(robot, simulated(robot, Parameters.of_robot(card), trials), seed, trials)
     nominal = tracking(robot, simulated(robot, Parameters.ideal(robot), trials), seed, trials)
     return float(np.sqrt(np.mean((named - real) ** 2) / np.mean((nominal - real) ** 2)))
+
+
+def first_errors(robot: Robot, kind: Kind, seed: int, card: Path, trials: int = 4) -> dict[str, float]:
+    """RMS distance from the ideal robot's motion over the first 2 s, by adapter [deg]."""
+    ideal = tracking(robot, simulated(robot, Parameters.ideal(robot), trials), seed, trials, seconds=2.0)
+    settings = {"card": str(card)}
+    adapters = {
+        "direct": make("direct", robot, trials),
+        "identified": make("identified", robot, trials, settings=settings),
+        "recursive from ranges": make("recursive", robot, trials),
+        "recursive from the card": make("recursive", robot, trials, settings=settings),
+    }
+    found = {}
+    for name, adapter in adapters.items():
+        path = tracking(robot, plant(robot, kind, seed, trials), seed, trials, adapter, seconds=2.0)
+        found[name] = float(np.rad2deg(np.sqrt(np.mean((path - ideal) ** 2))))
+    return found

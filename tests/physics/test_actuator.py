@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from retorque.physics.actuator import command_for, effective_torque, friction, friction_slope, losses
 from retorque.physics.default_profile import profile_of
+from retorque.physics.friction import PRESETS
 from retorque.physics.parameters import Parameters
 from retorque.physics.retarget import inverse_torque_command
 from retorque.physics.rigid_body import RigidBody
@@ -107,3 +108,22 @@ def test_inverse_torque_command_gives_the_desired_acceleration(which: str) -> No
         truth = RigidBody(PANDA, inertial, p.armature[trial])
         found = truth.forward_dynamics(q[trial], qd[trial], acting[trial])
         np.testing.assert_allclose(found, qdd[trial], atol=1e-8)
+
+
+@pytest.mark.parametrize("terms", sorted(PRESETS))
+def test_friction_terms_and_springs_count_as_losses(terms: str) -> None:
+    rng = np.random.default_rng(6)
+    friction = PRESETS[terms]
+    p = Parameters.sample(PANDA, profile_of(PANDA), 4, 7)
+    coefficients = rng.uniform(0.1, 1.0, (4, PANDA.n, friction.count))
+    stiffness, rest = rng.uniform(0.0, 5.0, (2, 4, PANDA.n))
+    full = replace(p, friction=friction, friction_coefficients=coefficients, stiffness=stiffness, rest_position=rest)
+    q, qd = rng.normal(0.0, 1.0, (2, 4, PANDA.n))
+    extra = friction.torque(qd, coefficients) + stiffness * (q - rest)
+    np.testing.assert_allclose(losses(qd, full, q), losses(qd, p) + extra, atol=1e-12)
+    np.testing.assert_allclose(losses(qd, full), losses(qd, p) + friction.torque(qd, coefficients), atol=1e-12)
+    wanted = rng.normal(0.0, 10.0, (4, PANDA.n))
+    np.testing.assert_allclose(effective_torque(command_for(wanted, qd, full, q), qd, full, q), wanted, atol=1e-9)
+    step = 1e-7
+    slope = (losses(qd + step, full, q) - losses(qd - step, full, q)) / (2.0 * step)
+    np.testing.assert_allclose(friction_slope(qd, full), np.maximum(slope, 0.0), atol=1e-4)

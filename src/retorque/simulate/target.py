@@ -237,12 +237,12 @@ class Target:
         if self._wrenches:
             self._world.push(self._wrenches)
         self._world.step()
+        if self._slip:
+            self._slip.advance(self.position)
 
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""
         return array if self._lead else array[0]
-        if self._slip:
-            self._slip.advance(self.position)
 
 
 def _quaternion(rotation: Array) -> Array:

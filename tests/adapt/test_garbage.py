@@ -68,6 +68,7 @@ def _has_weights(name):
 def test_garbage_never_gets_through(name):
     robot = Robot.load("panda")
     truth = Parameters.sample(robot, profile_of(robot), TRIALS, 5)
+    robot = truth[0].on_card(robot) if name == "identified" else robot
     supervisor = Supervisor(make(name, robot, TRIALS, seed=1, truth=lambda: truth))
     rng = np.random.default_rng(7)
     rate, phase = rng.uniform(1.0, 4.0, (2, TRIALS, robot.n))

@@ -11,8 +11,9 @@ import pytest
 from retorque.adapt import make
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.contact import RecursiveContact
-from retorque.adapt.recursive.linear_model import DEAD_ZONE, PER_JOINT, SCALE, LinearModel
+from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
+from retorque.adapt.recursive.unknowns import DEAD_ZONE, PER_JOINT, SCALE, joint_unknowns
 from retorque.bench.tracking import ideal_motion
 from retorque.loop.adapter import Adapter
 from retorque.loop.health import Health
@@ -125,7 +126,7 @@ def test_model_explains_the_command_of_sampled_targets(panda: Robot) -> None:
     qd, qdd = rng.normal(0.0, 0.7, (20, 7)), rng.normal(0.0, 2.0, (20, 7))
     effective = apply_inertial(model.body, p.total_inertial(panda), q, qd, qdd) + p.armature * qdd
     torque = command_for(effective, qd, p)
-    joint = model._joint_unknowns(p)
+    joint = joint_unknowns(p)
     features = model.joint_features(qd, qdd, model.sign(torque), torque)
     told = apply_inertial(model.body, p.total_inertial(panda), q, qd, qdd) + np.einsum("tjf,tjf->tj", features, joint)
     error = np.abs(told - torque)[np.abs(torque) > 0.2]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from retorque.physics.actuator import PreparedLosses, command_for, effective_torque, friction, friction_slope, losses
 from retorque.physics.default_profile import profile_of
-from retorque.physics.friction import NO_FRICTION, Friction
+from retorque.physics.friction import NO_FRICTION, PRESETS, Friction
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import DISTANCES
 from retorque.physics.retarget import inverse_torque_command
@@ -127,3 +127,22 @@ def test_prepared_losses_are_losses_and_slope_to_the_bit(friction_terms: Frictio
     lost, slope = PreparedLosses(p)(velocity, position, slip, np.abs(slip))
     np.testing.assert_array_equal(lost, losses(velocity, p, position, slip))
     np.testing.assert_array_equal(slope, friction_slope(velocity, p, np.abs(slip)))
+
+
+@pytest.mark.parametrize("terms", sorted(PRESETS))
+def test_friction_terms_and_springs_count_as_losses(terms: str) -> None:
+    rng = np.random.default_rng(6)
+    friction = PRESETS[terms]
+    p = Parameters.sample(PANDA, profile_of(PANDA), 4, 7)
+    coefficients = rng.uniform(0.1, 1.0, (4, PANDA.n, friction.count))
+    stiffness, rest = rng.uniform(0.0, 5.0, (2, 4, PANDA.n))
+    full = replace(p, friction=friction, friction_coefficients=coefficients, stiffness=stiffness, rest_position=rest)
+    q, qd = rng.normal(0.0, 1.0, (2, 4, PANDA.n))
+    extra = friction.torque(qd, coefficients) + stiffness * (q - rest)
+    np.testing.assert_allclose(losses(qd, full, q), losses(qd, p) + extra, atol=1e-12)
+    np.testing.assert_allclose(losses(qd, full), losses(qd, p) + friction.torque(qd, coefficients), atol=1e-12)
+    wanted = rng.normal(0.0, 10.0, (4, PANDA.n))
+    np.testing.assert_allclose(effective_torque(command_for(wanted, qd, full, q), qd, full, q), wanted, atol=1e-9)
+    step = 1e-7
+    slope = (losses(qd + step, full, q) - losses(qd - step, full, q)) / (2.0 * step)
+    np.testing.assert_allclose(friction_slope(qd, full), np.maximum(slope, 0.0), atol=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retorque.physics.friction import PRESETS, Friction, limited_sign, preset
-from retorque.physics.presliding import DISTANCES, slip
+from retorque.physics.presliding import DISTANCES, SlipState, slip
 from retorque.work.errors import RetorqueError
 
 
@@ -73,3 +73,43 @@ def test_bad_friction_is_refused() -> None:
         Friction(presliding=(0.5,))
     with pytest.raises(RetorqueError, match="did you mean 'stribeck'"):
         preset("stribek")
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_slopes_match_finite_differences(name: str) -> None:
+    model = PRESETS[name]
+    velocity = np.random.default_rng(1).uniform(-0.3, 0.3, (40, 3))
+    velocity = velocity[np.all(np.abs(np.abs(velocity) - model.limit) > 1e-4, axis=1)]  # not at a kink
+    step = 1e-7
+    slope = (model.features(velocity + step) - model.features(velocity - step)) / (2.0 * step)
+    np.testing.assert_allclose(model.slopes(velocity), slope, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_model_is_known_by_its_terms(name: str) -> None:
+    assert Friction.of_terms(PRESETS[name].names, PRESETS[name].limit) == PRESETS[name]
+
+
+def test_the_slip_state_follows_the_path() -> None:
+    rng = np.random.default_rng(2)
+    q = np.cumsum(rng.normal(0.0, 2e-4, (200, 3)), axis=0)
+    state = SlipState(q[0])
+    found = [state.value]
+    for row in q[1:]:
+        state.advance(row)
+        found.append(state.value)
+    np.testing.assert_allclose(np.array(found), slip(q), atol=1e-12)
+
+
+def test_where_a_velocity_takes_the_slip_state() -> None:
+    rng = np.random.default_rng(3)
+    state = SlipState(np.zeros((2, 4)))
+    state.advance(rng.normal(0.0, 1e-4, (2, 4)))
+    velocity, h = rng.choice([-1.0, 1.0], (2, 4)) * rng.uniform(0.005, 0.2, (2, 4)), 1e-3
+    ahead, slope = state.after(velocity, h)
+    up, down = (state.after(velocity + sign * 1e-7, h)[0] for sign in (1.0, -1.0))
+    np.testing.assert_allclose(slope, (up - down) / 2e-7, atol=1e-5)
+    moved = SlipState(np.zeros((2, 4)))
+    moved.value = state.value.copy()
+    moved.advance(h * velocity)
+    np.testing.assert_allclose(moved.value, ahead, atol=1e-12)

@@ -22,6 +22,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "retorque.adapt.default.adapter:Default",
         "the one to trust: contact, payload, drive and joint told apart",
     ),
+    "identified": ("retorque.adapt.identified:Identified", "feeds forward what was identified from a log; no learning"),
     "particle": (
         "retorque.adapt.particle.adapter:Particle",
         "the TAM paper's particle filter over physical parameters",

@@ -1,6 +1,7 @@
 """Controllers and references: from an action to the torque that the ideal robot would need."""
 
 from retorque.control.action import JointAction, PoseAction, TorqueAction
+from retorque.control.computed_torque import ComputedTorque
 from retorque.control.controller import Controller
 from retorque.control.direct_torque import DirectTorque
 from retorque.control.joint_impedance import JointImpedance
@@ -11,6 +12,7 @@ from retorque.control.reference import Reference
 from retorque.control.windowed_sines import WindowedSines
 
 __all__ = [
+    "ComputedTorque",
     "Controller",
     "DirectTorque",
     "JointAction",

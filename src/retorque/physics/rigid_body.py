@@ -71,6 +71,10 @@ class RigidBody:
         """M(q) qdd + h(q, qd), (..., nv) [N·m]."""
         return self._map(lambda a, b, c: pin.rnea(self.model, self.data, a, b, c), (self.nv,), q, qd, qdd)
 
+    def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """`inverse_dynamics`, under the name that every inverse-dynamics model has."""
+        return self.inverse_dynamics(q, qd, qdd)
+
     def forward_dynamics(self, q: Array, qd: Array, torque: Array) -> Array:
         """Acceleration under a torque, (..., nv) [rad/s²]."""
         return self._map(lambda a, b, c: pin.aba(self.model, self.data, a, b, c), (self.nv,), q, qd, torque)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from retorque.physics.inertia import moved, pseudo_inertia
+from retorque.physics.inertia import moved
 from retorque.physics.kinds import KINDS, Kind
 from retorque.physics.parameters import ARRAYS, PAIRS, Parameters, mount
 from retorque.robots.profile import Profile
@@ -158,12 +158,3 @@ class Selection:
                     seen = moved(np.swapaxes(span[..., 0, :, :], -1, -2), rotation, origin)
                     out[..., index, :, columns] = np.swapaxes(seen, -1, -2)
         return out.reshape(*vector.shape[:-1], 10 * links, self.size)
-
-
-def feasible(parameters: Parameters, robot: Robot) -> Array:
-    """(...) whether every link, payload included, could exist, and nothing that cannot be negative is."""
-    links = np.linalg.eigvalsh(pseudo_inertia(parameters.total_inertial(robot)))[..., 0].min(axis=-1) >= 0.0
-    for name in ("armature", "dead_zone", "viscous", "friction_amplitude", "friction_slope", "stiffness"):
-        values = getattr(parameters, name)
-        links = links & np.all(values >= 0.0, axis=tuple(range(len(parameters.trials), values.ndim)))
-    return links

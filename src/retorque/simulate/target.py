@@ -145,6 +145,7 @@ class Target:
                 raise RetorqueError(f"the base of robot '{self.robot.name}' is fixed; reset its joints only")
             self._world.set_base(base.pose, base.twist)
         self.command = np.zeros((*self._lead, self.robot.n))
+        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         self._sensors.reset(self.velocity)
         for effect in self.effects:
             effect.reset(self.position, self.velocity)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.adapt.identified import identified_card
 from retorque.adapt.recursive.disturbance import Disturbance
 from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.adapt.recursive.inverse import Inverse, estimate_arrays
-from retorque.adapt.recursive.linear_model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.readout import Readout, read
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
+from retorque.adapt.recursive.unknowns import PER_JOINT
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
 from retorque.loop.health import Health
@@ -45,6 +47,9 @@ class RecursiveSettings:
     """How long what the model cannot say is taken to last [s]."""
     disturbance_memory: float = 1.0
     """Time over which its size is learnt [s]."""
+    card: str = ""
+    """Path of an identified card whose numbers and errors are the prior; default: the robot's own where it was
+    identified, else the ranges of its profile."""
 
 
 class Recursive(Adapter):
@@ -79,7 +84,8 @@ class Recursive(Adapter):
     ):
         super().__init__(robot, trials, timestep, seed)
         self.settings = s = settings or RecursiveSettings()
-        self.model = LinearModel(robot)
+        self.card = identified_card(robot, s.card) if s.card or robot.uncertainty is not None else None
+        self.model = LinearModel(robot, self.card)
         self.learn_every = self._stride = max(1, round(s.stride / timestep))
         self._samples = round(s.window / timestep) + 1
         self._first_samples = max(3, round(s.first_window / timestep) + 1)
@@ -102,7 +108,8 @@ class Recursive(Adapter):
         self._disturbance.reset()
         self._noise = np.broadcast_to((s.noise * self._scale) ** 2, shape).copy()
         self.health[:] = 0
-        self._evidence = np.full(self.trials, -8.0)
+        # A card that was identified is evidence that something is hidden.
+        self._evidence = np.full(self.trials, -8.0 if self.card is None else 8.0)
         self._estimate: dict[str, Array] = {}
         self._refresh()
         self.belief = self._believe()

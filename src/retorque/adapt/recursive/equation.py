@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from retorque.adapt.recursive.linear_model import PER_JOINT, LinearModel
+from retorque.adapt.recursive.linear_model import LinearModel
+from retorque.adapt.recursive.unknowns import PER_JOINT
 from retorque.loop.history import History
 from retorque.work.array import Array
 

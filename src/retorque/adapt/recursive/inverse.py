@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from retorque.adapt.recursive.linear_model import (
+from retorque.adapt.recursive.linear_model import SIGN_WIDTH, LinearModel
+from retorque.adapt.recursive.unknowns import (
     ARMATURE,
     BASIS,
     BIAS,
@@ -14,9 +15,7 @@ from retorque.adapt.recursive.linear_model import (
     FRICTION_BACKWARD,
     FRICTION_FORWARD,
     SCALE,
-    SIGN_WIDTH,
     VISCOUS,
-    LinearModel,
 )
 from retorque.physics.inertia import nearest_feasible
 from retorque.physics.rigid_body import RigidBody

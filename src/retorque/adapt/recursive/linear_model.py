@@ -5,44 +5,32 @@ Everything unknown enters the commanded torque linearly once friction is written
     τ = Y(q, q̇, q̈) π + Σ_j (armature q̈ + viscous± q̇ + Σ_k c_k± tanh(2.2 q̇ / width_k) - bias± + dead zone± - scale± τ)
 
 The unknowns are kept in whitened coordinates z: unknowns = mean + root z with z ~ N(0, 1), the prior being the ranges
-of the robot's profile. Inertial directions that no motion of the robot could feel are left out.
+of the robot's profile or an identified card. Inertial directions that no motion of the robot could feel are left out.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.actuator import DEAD_ZONE_SLOPE, friction
+from retorque.adapt.recursive.prior import prior_of
+from retorque.adapt.recursive.unknowns import (
+    ARMATURE,
+    BASIS,
+    BIAS,
+    DEAD_ZONE,
+    FRICTION_BACKWARD,
+    FRICTION_FORWARD,
+    NONNEGATIVE,
+    PER_JOINT,
+    SCALE,
+    VISCOUS,
+)
 from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import robot_inertia
-from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 
-WIDTHS = np.array([0.015, 0.05, 0.2])
-"""Velocity widths of the friction basis [rad/s]."""
-BASIS = 2.2 / WIDTHS
-NAMES = (
-    "armature",
-    "viscous+",
-    "viscous-",
-    *(f"friction{w:g}+" for w in WIDTHS),
-    *(f"friction{w:g}-" for w in WIDTHS),
-    "bias+",
-    "bias-",
-    "dead zone+",
-    "dead zone-",
-    "scale+",
-    "scale-",
-)
-"""Each joint's unknowns, in order."""
-PER_JOINT = len(NAMES)
-ARMATURE = 0
-VISCOUS = slice(1, 3)
-FRICTION_FORWARD, FRICTION_BACKWARD = slice(3, 6), slice(6, 9)
-BIAS, DEAD_ZONE, SCALE = slice(9, 11), slice(11, 13), slice(13, 15)
-"""Where each of them stands; pairs are (positive, negative)."""
 SIGN_WIDTH = 0.01
 """Velocity over which the direction-dependent bias switches [rad/s]."""
 DELAY = 2.5e-3
@@ -52,23 +40,27 @@ TORQUE_WIDTH = 0.05
 
 
 class LinearModel:
-    """Features, prior mean and prior root for one robot."""
+    """Features, prior mean and prior root for one robot.
 
-    def __init__(self, robot: Robot, samples: int = 2000, relevance: float = 0.01):
+    Args:
+        robot: the ideal robot.
+        card: the identified robot whose numbers and errors are the prior; default: the ranges of the robot's profile.
+        relevance: share of full scale below which an inertial direction is left out.
+    """
+
+    def __init__(self, robot: Robot, card: Robot | None = None, relevance: float = 0.01):
         self.robot, self.n = robot, robot.n
         self.body = RigidBody(robot)
         self.profile = profile_of(robot)
         self.torque_width = np.maximum(TORQUE_WIDTH * self.profile.dead_zone_max, 1e-6)
-        drawn = Parameters.sample(robot, self.profile, samples, seed=20260000)
-        self.joint_mean, self.joint_root = _moments(self._joint_unknowns(drawn))  # (n, F), (n, F, F)
-        inertial = drawn.total_inertial(robot)  # (samples, L, 10)
-        mean, root = _moments(inertial)
-        self.links = inertial.shape[1]
-        self.inertial_mean = mean.reshape(-1)  # (10 L,)
-        self.inertial_root = self._relevant(_block_diagonal(root), relevance)  # (10 L, k)
+        prior = prior_of(robot, self.profile, card)
+        self.joint_mean, self.joint_root = prior.joint_mean, prior.joint_root  # (n, F), (n, F, F)
+        self.links = len(prior.inertial_mean)
+        self.inertial_mean = prior.inertial_mean.reshape(-1)  # (10 L,)
+        self.inertial_root = self._relevant(_block_diagonal(prior.inertial_root), relevance)  # (10 L, k)
         self.directions = self.inertial_root.shape[1]
         self.size = self.n * PER_JOINT + self.directions + 1
-        self.low, self.high = self._bounds()  # (n, F) what each joint unknown can be
+        self.low, self.high = self._bounds(card)  # (n, F) what each joint unknown can be
         self.ideal_inertial = robot_inertia(robot).reshape(-1)
 
     def joint_features(self, velocity: Array, acceleration: Array, torque_sign: Array, torque: Array) -> Array:
@@ -131,18 +123,7 @@ class LinearModel:
         joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
         return joint, self.inertial_mean + z[..., split:-1] @ self.inertial_root.T
 
-    def _joint_unknowns(self, p: Parameters) -> Array:
-        """The joint unknowns that come nearest to hidden parameters, (..., n, F)."""
-        out = np.empty((*p.armature.shape, PER_JOINT))
-        out[..., ARMATURE] = p.armature
-        out[..., VISCOUS] = p.viscous
-        out[..., FRICTION_FORWARD], out[..., FRICTION_BACKWARD] = self._friction_weights(p)
-        out[..., BIAS] = p.torque_bias
-        out[..., DEAD_ZONE] = (1.0 - DEAD_ZONE_SLOPE) * p.dead_zone
-        out[..., SCALE] = p.torque_scale - 1.0
-        return out
-
-    def _bounds(self) -> tuple[Array, Array]:
+    def _bounds(self, card: Robot | None) -> tuple[Array, Array]:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n
         low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
@@ -153,18 +134,12 @@ class LinearModel:
         low[:, DEAD_ZONE], high[:, DEAD_ZONE] = 0.0, 1.25 * p.dead_zone_max[:, None]
         spread = 2.0 * np.abs(np.array(p.torque_scale) - 1.0).max()
         low[:, SCALE], high[:, SCALE] = -spread, spread
+        if card is not None:  # what was identified may lie beyond the profile, and may be a little wrong
+            wide = 3.0 * np.linalg.norm(self.joint_root, axis=-1)
+            possible = np.where(NONNEGATIVE, 0.0, -np.inf)
+            low = np.minimum(low, np.maximum(self.joint_mean - wide, possible))
+            high = np.maximum(high, self.joint_mean + wide)
         return low, high
-
-    def _friction_weights(self, p: Parameters) -> tuple[Array, Array]:
-        grid = 2.0 * np.linspace(0.0, 1.0, 60)[1:] ** 2.5  # dense where the sigmoid bends [rad/s]
-        basis = np.tanh(grid[:, None] * BASIS)
-        fit = np.linalg.solve(basis.T @ basis + 0.02 * np.eye(len(WIDTHS)), basis.T)
-        lead = p.armature.shape
-        both = []
-        for sign in (1.0, -1.0):
-            values = np.stack([friction(np.full(lead, sign * v), p) for v in grid], axis=-1)
-            both.append(sign * values @ fit.T)
-        return both[0], both[1]
 
     def _relevant(self, root: Array, relevance: float) -> Array:
         """The directions that matter: principal ones of torque over random motions, above `relevance` of full scale."""
@@ -178,15 +153,6 @@ class LinearModel:
         _, size, right = np.linalg.svd((felt / scale).reshape(-1, felt.shape[-1]), full_matrices=False)
         keep = size / np.sqrt(len(q)) > relevance
         return root @ right[keep].T
-
-
-def _moments(values: Array) -> tuple[Array, Array]:
-    """Mean (k, m) and symmetric covariance root (k, m, m) of samples (s, k, m), block by block."""
-    mean = values.mean(axis=0)
-    centred = values - mean
-    covariance = np.einsum("ska,skb->kab", centred, centred) / len(values)
-    size, axes = np.linalg.eigh(covariance)
-    return mean, axes * np.sqrt(np.maximum(size, 0.0))[:, None, :]
 
 
 def _block_diagonal(blocks: Array) -> Array:

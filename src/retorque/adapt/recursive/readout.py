@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.adapt.recursive.linear_model import NAMES, PER_JOINT, LinearModel
+from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
+from retorque.adapt.recursive.unknowns import NAMES, PER_JOINT
 from retorque.work.array import Array
 
 UNITS = ("kg·m²", *("N·m·s/rad",) * 2, *("N·m",) * 10, "", "")

@@ -28,6 +28,11 @@ DIRECT, RECURSIVE, RECURSIVE_CONTACT, TAM, TAM_RECURSIVE = range(5)
 """As in the header."""
 
 
+def has_core(adapter: Adapter) -> bool:
+    """Whether this very kind of adapter was ported: one derived from it may do anything else."""
+    return type(adapter) in MADE
+
+
 def constants_of(adapter: Adapter) -> Constants:
     """Everything that a core needs to do what this adapter does; an adapter without one is refused."""
     made = MADE.get(type(adapter))

@@ -1,7 +1,7 @@
 /* The network of tam-recursive: it reads what the estimate leaves unexplained, and says push or own. */
 #include "internal.h"
 
-enum { MOST_NUMBERS = 256 }; /* of a joint's features, or of a hidden layer */
+enum { MOST_NUMBERS = 128 }; /* of a joint's features, or of a hidden layer */
 
 static int depth_of(const rt_residual *r) { return r->fine + r->coarse[0] + r->coarse[1] + r->coarse[2]; }
 
@@ -115,39 +115,66 @@ static void write_features(const rt_core *core, const double *taps, float *out) 
   }
 }
 
-/* External and own torque (n) each [units]. */
-static void ask(const rt_model *model, const float *features, const double *taps, double *external, double *own) {
-  const rt_residual *r = &model->residual;
-  const int n = model->robot.n, h = r->hidden;
-  float x[RT_MOST_JOINTS][MOST_NUMBERS], summary[2 * MOST_NUMBERS], shared[MOST_NUMBERS], step[MOST_NUMBERS];
-  float inner[MOST_NUMBERS], out[MOST_NUMBERS];
-  for (int k = 0; k < h; k++) summary[k] = 0.0f;
-  for (int j = 0; j < n; j++) {
-    rt_dense(r->embed, r->features, h, features + j * r->features, x[j]);
-    for (int k = 0; k < h; k++) {
-      x[j][k] = x[j][k] > 0.0f ? x[j][k] : 0.0f;
-      summary[k] += x[j][k];
-      summary[h + k] = j == 0 || x[j][k] > summary[h + k] ? x[j][k] : summary[h + k];
+/* A layer of all joints, (n, inputs) -> (n, outputs): weights (inputs, outputs) are read once for all of them. */
+RT_WIDE static void layer(const double *RT_RESTRICT weights, int inputs, int outputs, int n, const double *RT_RESTRICT x,
+                          double *RT_RESTRICT out) {
+  for (int k = 0; k < n * outputs; k++) out[k] = 0.0;
+  int i = 0;
+  for (; i + 1 < inputs; i += 2) {
+    const double *a = weights + i * outputs, *b = a + outputs;
+    for (int j = 0; j < n; j++) {
+      const double p = x[j * inputs + i], q = x[j * inputs + i + 1];
+      double *o = out + j * outputs;
+      for (int k = 0; k < outputs; k++) o[k] += p * a[k] + q * b[k];
     }
   }
-  for (int k = 0; k < h; k++) summary[k] /= (float)n;
-  rt_dense(r->summary, 2 * h, h, summary, shared);
-  for (int j = 0; j < n; j++) {
-    rt_matrix(r->combine, h, h, x[j], step);
-    for (int k = 0; k < h; k++) x[j][k] = step[k] + shared[k];
-    for (int layer = 0; layer < r->layers; layer++) {
-      for (int k = 0; k < h; k++) inner[k] = x[j][k] > 0.0f ? x[j][k] : 0.0f;
-      rt_dense(r->stack + (size_t)layer * (size_t)((h + 1) * h), h, h, inner, step);
-      for (int k = 0; k < h; k++) x[j][k] += step[k];
+  for (; i < inputs; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < outputs; k++) out[j * outputs + k] += x[j * inputs + i] * weights[i * outputs + k];
+}
+
+static void rectified(const double *x, int count, double *out) {
+  for (int k = 0; k < count; k++) out[k] = x[k] > 0.0 ? x[k] : 0.0;
+}
+
+/* External and own torque (n) each [units]. */
+static void ask(const rt_model *model, const float *seen, const double *taps, double *external, double *own) {
+  const rt_residual *r = &model->residual;
+  const int n = model->robot.n, h = r->hidden, answers = 2 * r->taps + 1;
+  double x[RT_MOST_JOINTS * MOST_NUMBERS], inner[RT_MOST_JOINTS * MOST_NUMBERS], step[RT_MOST_JOINTS * MOST_NUMBERS];
+  double summary[2 * MOST_NUMBERS], shared[MOST_NUMBERS];
+  for (int k = 0; k < n * r->features; k++) inner[k] = (double)seen[k];
+  layer(r->embed, r->features, h, n, inner, step);
+  for (int k = 0; k < n * h; k++) step[k] += r->embed[r->features * h + k % h];
+  rectified(step, n * h, x);
+  for (int k = 0; k < h; k++) {
+    summary[k] = 0.0;
+    summary[h + k] = x[k];
+    for (int j = 0; j < n; j++) {
+      const double value = x[j * h + k];
+      summary[k] += value / n;
+      if (value > summary[h + k]) summary[h + k] = value;
     }
-    for (int k = 0; k < h; k++) inner[k] = x[j][k] > 0.0f ? x[j][k] : 0.0f;
-    rt_dense(r->head, h, 2 * r->taps + 1, inner, out);
+  }
+  layer(r->summary, 2 * h, h, 1, summary, shared);
+  layer(r->combine, h, h, n, x, step);
+  for (int k = 0; k < n * h; k++) x[k] = step[k] + shared[k % h] + r->summary[2 * h * h + k % h];
+  for (int index = 0; index < r->layers; index++) {
+    const double *weights = r->stack + index * (h + 1) * h;
+    rectified(x, n * h, inner);
+    layer(weights, h, h, n, inner, step);
+    for (int k = 0; k < n * h; k++) x[k] += step[k] + weights[h * h + k % h];
+  }
+  rectified(x, n * h, inner);
+  layer(r->head, h, answers, n, inner, step);
+  for (int j = 0; j < n; j++) {
+    const double *out = step + j * answers, *bias = r->head + h * answers, *tap = taps + j * r->taps;
     external[j] = own[j] = 0.0;
     for (int k = 0; k < r->taps; k++) {
-      external[j] -= out[k] * taps[j * r->taps + k];
-      own[j] += out[r->taps + k] * taps[j * r->taps + k];
+      external[j] -= (out[k] + bias[k]) * tap[k];
+      own[j] += (out[r->taps + k] + bias[r->taps + k]) * tap[k];
     }
-    own[j] += r->offset * tanhf(out[2 * r->taps]);
+    own[j] += r->offset * tanh(out[2 * r->taps] + bias[2 * r->taps]);
   }
 }
 

@@ -87,11 +87,11 @@ typedef struct {
   int fine;                  /* newest residuals kept one by one */
   int coarse[3];             /* blocks in each of the older averages */
   int memory;                /* answers that an equation's samples reach back to */
-  const float *embed;        /* (features + 1, hidden): the last row is the bias, as everywhere below */
-  const float *combine;      /* (hidden, hidden) */
-  const float *summary;      /* (2 hidden + 1, hidden) */
-  const float *stack;        /* (layers, hidden + 1, hidden) */
-  const float *head;         /* (hidden + 1, 2 taps + 1) */
+  const double *embed;        /* (features + 1, hidden): the last row is the bias, as everywhere below */
+  const double *combine;      /* (hidden, hidden) */
+  const double *summary;      /* (2 hidden + 1, hidden) */
+  const double *stack;        /* (layers, hidden + 1, hidden) */
+  const double *head;         /* (hidden + 1, 2 taps + 1) */
   const double *unit;        /* (n) torque that counts as one [N m] */
   double offset;             /* largest torque that is no multiple of residuals [units] */
   double noise_memory;       /* [s] */

@@ -8,6 +8,7 @@ from retorque.adapt import ADAPTERS, Adapter, make
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.runtime.compiled.make import compiled
 from retorque.work.errors import RetorqueError, unknown
 
 UNSUPERVISED = ("direct", "oracle")
@@ -17,10 +18,15 @@ SETTINGS = SupervisorSettings(enable_ramp=0.0)
 """As shipped, but for the ramp: the published protocol counts the cold start from its first tick."""
 
 
-def supervised(name: str, robot: Robot, trials: int, seed: int, truth: Callable[[], Parameters]) -> Adapter:
-    """The adapter of that name, under the supervisor unless it is one end of the scale."""
+def supervised(
+    name: str, robot: Robot, trials: int, seed: int, truth: Callable[[], Parameters], in_c: bool = False
+) -> Adapter:
+    """The adapter of that name, under the supervisor unless it is one end of the scale; compiled where it can be."""
     adapter = make(name, robot, trials, seed=seed, truth=truth)
-    return adapter if name in UNSUPERVISED else Supervisor(adapter, SETTINGS)
+    if name in UNSUPERVISED:
+        return adapter
+    guarded = Supervisor(adapter, SETTINGS)
+    return compiled(guarded) if in_c else guarded
 
 
 def check_adapters(names: Iterable[str]) -> None:

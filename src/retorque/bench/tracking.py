@@ -62,6 +62,8 @@ class Settings(JobSettings):
     """Use the ideal robot as the target: what does an adapter invent?"""
     unmodelled: bool = False
     """Add, one row each, effects that no adapter models."""
+    compiled: bool = False
+    """Run adapters in the compiled core, those that have one: the same figures in a fraction of the time."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -75,7 +77,7 @@ def run(settings: Settings) -> Report:
     worlds = [(robot, effect) for robot in robots for effect in effects]
     parts = halves(settings.trials)
     jobs = [
-        (name, _world(settings, effect), settings.adapters, rows)
+        (name, _world(settings, effect), settings.adapters, rows, settings.compiled)
         for name in names
         for effect in effects
         for rows in parts
@@ -109,13 +111,15 @@ def _check(settings: Settings) -> None:
     check_between("--payload-step", settings.payload_step, 0.0, 100.0, "kg")
 
 
-def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...], rows: slice) -> dict[str, Array]:
+def errors_of_part(
+    name: str, world: TrackingSettings, adapters: tuple[str, ...], rows: slice, compiled: bool = False
+) -> dict[str, Array]:
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
     task = TrackingTask(Robot.load(name), world).part(rows)
     ideal = ideal_motion(task, report_work)
     found = {}
     for adapter in adapters:
-        trace = adapted_motion(task, adapter, report_work)
+        trace = adapted_motion(task, adapter, report_work, compiled)
         error = np.rad2deg(trace.position - ideal.position)
         windows = (trace.time >= 0.0, trace.time <= 2.0, trace.time > world.duration - 4.0)
         found[adapter] = np.stack([np.sqrt(np.mean(error[w] ** 2, axis=(0, 2))) for w in windows], axis=-1)
@@ -129,10 +133,12 @@ def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = No
     return run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
 
 
-def adapted_motion(task: TrackingTask, adapter: str, progress: Callable[[int], None] | None = None) -> Trace:
+def adapted_motion(
+    task: TrackingTask, adapter: str, progress: Callable[[int], None] | None = None, compiled: bool = False
+) -> Trace:
     """How the targets move with an adapter."""
     target = task.target(threads=1)
-    module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
+    module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters, compiled)
     loop = Loop(target, task.reference, task.controller(), module)
     return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
 

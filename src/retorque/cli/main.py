@@ -135,6 +135,8 @@ def _help(words: list[str], summary: str, commands: dict[str, Verb | VerbGroup])
 def _run(name: str, command: Verb, arguments: list[str]) -> int:
     from retorque.cli.options import parse
 
+    with contextlib.suppress(OSError):  # a user's own class, named module:Class, is looked for where we were called
+        sys.path.append(os.getcwd())
     with _interrupts_held():
         module = import_module(f"retorque.{command.module}")
     settings = parse(name, command, getattr(module, command.settings), arguments)

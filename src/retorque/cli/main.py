@@ -49,6 +49,7 @@ EXTRAS = {
     "cvxpy": "identify",
     "clarabel": "identify",
     "pyarrow": "identify",
+    "numba": "plan",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
 }

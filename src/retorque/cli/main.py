@@ -47,6 +47,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
 EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
+    "numba": "plan",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
 }

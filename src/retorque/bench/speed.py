@@ -158,7 +158,8 @@ class Timed(Adapter):
 
     def __init__(self, adapter: Adapter):
         self.adapter, self.robot, self.trials = adapter, adapter.robot, adapter.trials
-        self.timestep, self.learn_every, self.health = adapter.timestep, adapter.learn_every, adapter.health
+        self.timestep, self.seed = adapter.timestep, adapter.seed
+        self.learn_every, self.health = adapter.learn_every, adapter.health
         self.tick: list[float] = []
         """Of `observe` and `correct` together, one a tick [us]."""
         self.learning: list[float] = []

@@ -11,6 +11,7 @@ from retorque.adapt.recursive import contact, equation, linear_model
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.contact import RecursiveContact
 from retorque.adapt.recursive.unknowns import BASIS
+from retorque.adapt.tam.adapter import FineTuned, NoResidual, PrivilegedLatent, ShortWindow, TamAdapter
 from retorque.adapt.tam_recursive import adapter as tam_recursive
 from retorque.adapt.tam_recursive import residual_network, residuals
 from retorque.adapt.tam_recursive.adapter import TamRecursive
@@ -21,6 +22,7 @@ from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.runtime.compiled.structures import Constants
+from retorque.runtime.compiled.tam_constants import tam_constants
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -173,5 +175,6 @@ MADE: dict[type[Adapter], tuple[int, Callable[[Adapter], Constants]]] = {
     Recursive: (RECURSIVE, _recursive),
     RecursiveContact: (RECURSIVE_CONTACT, _recursive),
     TamRecursive: (TAM_RECURSIVE, _tam_recursive),
+    **dict.fromkeys((TamAdapter, FineTuned, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)),
 }
 """The adapters that have a core: its kind, and what makes its constants."""

@@ -77,7 +77,7 @@ static void over_time(const rt_model *model, rt_tam_part *p, const desk *d, int 
   const double scale = 1.0 / sqrt((double)size);
   double sine[MOST_HEAD], cosine[MOST_HEAD];
   for (int k = 0; k < half; k++) {
-    const double angle = (double)column * (double)t->frequency[k];
+    const double angle = (double)column * t->frequency[k];
     sine[k] = sin(angle);
     cosine[k] = cos(angle);
   }
@@ -140,7 +140,7 @@ void rt_encode(const rt_model *model, rt_tam_part *p, const double *patch) {
   rt_dense(t->patch, numbers, w, n, patch, d.inner);
   silu(d.inner, n * w);
   rt_dense(t->token, w, w, n, d.inner, d.x);
-  for (int k = 0; k < n * w; k++) d.x[k] += (double)t->base[k];
+  for (int k = 0; k < n * w; k++) d.x[k] += t->base[k];
   for (int layer = 0; layer < t->layers; layer++) {
     over_time(model, p, &d, layer, column);
     if (t->factorised) over_joints(model, &d, layer);

@@ -114,18 +114,18 @@ typedef struct {
   const float *seen;         /* (fast_size + slow_size) 0 where a variant may not look */
   const float *patch;        /* (patch numbers + 1, width) */
   const float *token;        /* (width + 1, width) */
-  const float *base;         /* (n, width) what is known of each joint beforehand */
-  const float *frequency;    /* (width / heads / 2) of the rotary embedding */
+  const double *base;        /* (n, width) what is known of each joint beforehand */
+  const double *frequency;   /* (width / heads / 2) of the rotary embedding */
   const float *time_norm, *time_read, *time_write;    /* (layers, width), (layers, width, 3 width), (layers, width, width) */
   const float *joint_norm, *joint_read, *joint_write; /* the same over joints */
   const float *norm, *up, *down; /* (layers, width), (layers, width + 1, wide), (layers, wide + 1, width) */
   const float *last_norm;    /* (width) */
   const float *to_latent;    /* (width + 1, latent) */
-  const float *embedding;    /* (inputs, 3 embed) */
+  const double *embedding;   /* (inputs, 3 embed) */
   const float *combine;      /* (3 embed + 1, hidden) */
   const float *summary;      /* (hidden + 1, hidden) */
   const float *stack;        /* (depth - 1, hidden + 1, hidden) */
-  const float *head;         /* (2 hidden + 2) of state, nothing, inner, one */
+  const double *head;        /* (2 hidden + 2) of state, nothing, inner, one */
   const float *modulate;     /* (latent + 1, 2 depth hidden) */
   const float *to_basis;     /* (latent + 1, 14) */
   const float *to_jump;      /* (latent + 1, 2) */

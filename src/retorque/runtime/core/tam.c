@@ -71,7 +71,8 @@ static void perceptron(const rt_model *model, const rt_modulation *mod, const do
   const int n = model->robot.n, h = t->hidden, e = 3 * t->embed;
   double x[RT_MOST_JOINTS * MOST_HIDDEN], step[RT_MOST_JOINTS * MOST_HIDDEN], wide[RT_MOST_JOINTS * 3 * MOST_EMBED];
   double mean[MOST_HIDDEN] = {0}, inner[RT_MOST_JOINTS * MOST_HIDDEN];
-  rt_matrix(t->embedding, t->inputs, e, n, inputs, wide);
+  memset(wide, 0, sizeof(double) * (size_t)(n * e));
+  rt_add_product(n, t->inputs, e, inputs, t->inputs, t->embedding, e, wide, e);
   rectify(wide, n * e);
   rt_dense(t->combine, e, h, n, wide, x);
   for (int j = 0; j < n; j++)
@@ -88,9 +89,8 @@ static void perceptron(const rt_model *model, const rt_modulation *mod, const do
     for (int k = 0; k < n * h; k++) x[k] += step[k];
   }
   for (int j = 0; j < n; j++) {
-    double sum = (double)t->head[2 * h + 1];
-    for (int k = 0; k < h; k++)
-      sum += (double)t->head[k] * x[j * h + k] + (double)t->head[h + 1 + k] * inner[j * h + k];
+    double sum = t->head[2 * h + 1];
+    for (int k = 0; k < h; k++) sum += t->head[k] * x[j * h + k] + t->head[h + 1 + k] * inner[j * h + k];
     out[j] = sum;
   }
 }

@@ -17,6 +17,8 @@ REST, STILL = 0.3, 0.02
 """A robot slower than this [rad/s] for longer than this [s] may be held by something."""
 LEAST_LEVER = 0.03
 """Levers shorter than this carry no force that could be told [m]."""
+ROUNDING = 1e-9
+"""A force that was cut to the promise is not cut again for the last digit."""
 PAYLOADS = 2.0
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
 
@@ -91,7 +93,7 @@ class ContactForce:
         grown = correction - self._anchor
         force = np.matmul(self._inverse, grown[..., None, :, None])[..., 0]  # (..., points, 3) [N]
         size = np.sqrt(np.sum(force * force, axis=-1))
-        beyond = (size > self.most).any(axis=-1) & self.engaged
+        beyond = (size > self.most * (1.0 + ROUNDING)).any(axis=-1) & self.engaged
         if not beyond.any():
             return correction
         explained = np.matmul(force[..., None, :], self._jacobian)[..., 0, :]  # (..., points, n) [N·m]

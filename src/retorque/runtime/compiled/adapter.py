@@ -32,12 +32,13 @@ class CompiledAdapter(Adapter):
     Args:
         adapter: what it stands in for, for one robot or a batch.
         library: the compiled core; default: built where it is not there yet.
+        supervisor: the constants of a supervisor around it; default: it runs bare.
     """
 
-    def __init__(self, adapter: Adapter, library: Path | None = None):
+    def __init__(self, adapter: Adapter, library: Path | None = None, *, supervisor: Constants | None = None):
         self.model = adapter.adapter if isinstance(adapter, Single) else adapter
         """The NumPy adapter whose constants it has."""
-        self.constants: Constants = constants_of(self.model)
+        self.constants: Constants = {**constants_of(self.model), **({"supervisor": supervisor} if supervisor else {})}
         self.robot, self.trials = adapter.robot, adapter.trials
         self.timestep, self.seed = adapter.timestep, adapter.seed
         self.learn_every = adapter.learn_every
@@ -80,6 +81,9 @@ class CompiledAdapter(Adapter):
 
     def reset(self) -> None:
         self._calls.rt_batch_reset(self._at)
+
+    def carry(self) -> None:
+        self._calls.rt_batch_carry(self._at)
 
     def observe(self, state: State) -> None:
         self._time[0] = state.time

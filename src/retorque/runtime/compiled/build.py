@@ -24,8 +24,13 @@ LONGEST = 300.0
 
 
 def sources() -> tuple[Path, ...]:
-    """The C files, sorted; the headers lie beside them."""
-    return tuple(sorted(SOURCES.glob("*.c")))
+    """The C files, sorted."""
+    return tuple(sorted(SOURCES.rglob("*.c")))
+
+
+def headers() -> tuple[Path, ...]:
+    """The headers, sorted."""
+    return tuple(sorted(SOURCES.rglob("*.h")))
 
 
 def cache_folder() -> Path:
@@ -79,7 +84,7 @@ def load(path: Path) -> ctypes.CDLL:
 def _fingerprint(cc: str, extra: tuple[str, ...]) -> str:
     """Of everything that the library depends on."""
     digest = hashlib.sha256()
-    for path in (*sources(), *sorted(SOURCES.glob("*.h"))):
+    for path in (*sources(), *headers()):
         digest.update(path.name.encode() + path.read_bytes())
     stamp = Path(cc).resolve().stat()
     about = (cc, stamp.st_size, stamp.st_mtime_ns, platform.machine(), *FLAGS, *extra)
@@ -92,7 +97,7 @@ def _compile(cc: str, extra: tuple[str, ...], library: Path) -> None:
     handle, name = tempfile.mkstemp(dir=library.parent, prefix=".core-", suffix=".so")
     os.close(handle)
     try:
-        command = [cc, *FLAGS, *extra, "-o", name, *map(str, sources()), "-lm"]
+        command = [cc, *FLAGS, *extra, f"-I{SOURCES}", "-o", name, *map(str, sources()), "-lm"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
         except subprocess.TimeoutExpired:

@@ -17,7 +17,6 @@ from retorque.adapt.tam_recursive import residual_network, residuals
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.loop import clock, history
 from retorque.loop.adapter import Adapter
-from retorque.loop.health import Health
 from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
@@ -53,8 +52,6 @@ def constants_of(adapter: Adapter) -> Constants:
         "farthest": float(clock.FARTHEST),
         "tracking": clock.TRACKING,
         "timestep": adapter.timestep,
-        "skipped": int(Health.SKIPPED),
-        "surprised": int(Health.SURPRISED),
         "robot": robot_constants(adapter.robot),
         **parts(adapter),
     }

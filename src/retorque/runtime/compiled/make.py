@@ -8,6 +8,7 @@ from retorque.loop.supervisor import Supervisor
 from retorque.runtime.compiled.adapter import CompiledAdapter
 from retorque.runtime.compiled.build import build
 from retorque.runtime.compiled.constants import has_core
+from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.work.errors import RetorqueError
 
 
@@ -17,20 +18,14 @@ def compiled(adapter: Adapter) -> Adapter:
     Where there is none (no compiler, no cache that can be written, an adapter that was not ported), the adapter itself
     comes back, and its `engine` says why it stays in NumPy. What it has learnt so far is not taken over.
     """
-    if isinstance(adapter, Supervisor):
-        inner = compiled(adapter.adapter)
-        if inner is adapter.adapter:
-            adapter.engine = inner.engine
-            return adapter
-        supervisor = Supervisor(inner, adapter.settings)
-        supervisor.engine = inner.engine
-        return supervisor
-    own = adapter.adapter if isinstance(adapter, Single) else adapter
+    inner = adapter.adapter if isinstance(adapter, Supervisor) else adapter
+    own = inner.adapter if isinstance(inner, Single) else inner
     if not has_core(own):
         adapter.engine = f"NumPy: {type(own).__name__} has no compiled core"
         return adapter
     try:
-        return CompiledAdapter(adapter, build())
+        library = build()
+        return CompiledSupervisor(adapter, library) if isinstance(adapter, Supervisor) else CompiledAdapter(adapter, library)
     except RetorqueError as error:
         adapter.engine = f"NumPy: {error}"
         return adapter

@@ -88,6 +88,28 @@ static void lay_out_tam(const rt_model *m, rt_core *core, carver *c) {
   }
 }
 
+static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
+  const rt_supervisor *s = &m->supervisor;
+  const size_t n = (size_t)m->robot.n, points = (size_t)s->points;
+  double **rows[] = {&g->offset, &g->error,  &g->slip_error, &g->start_torque, &g->gain,        &g->ramp,
+                     &g->bad_for, &g->at_limit, &g->rested,  &g->whole_gain,   &g->left,        &g->anchor,
+                     &g->window_left, &g->window_correction, &g->last,         &g->last_nominal};
+  double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
+  double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
+  int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still};
+  unsigned char **flags[] = {&g->suspect, &g->fault, &g->stopped, &g->tripped};
+  g->state = (rt_guard_state *)carve(c, sizeof(rt_guard_state));
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) *rows[k] = numbers(c, n);
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) *pairs[k] = numbers(c, 2 * n);
+  for (size_t k = 0; k < sizeof triples / sizeof *triples; k++) *triples[k] = numbers(c, 3 * n);
+  for (size_t k = 0; k < sizeof counters / sizeof *counters; k++)
+    *counters[k] = (int64_t *)carve(c, n * sizeof(int64_t));
+  for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) *flags[k] = (unsigned char *)carve(c, n);
+  g->ring = numbers(c, (size_t)s->torque_ticks * n);
+  g->jacobian = numbers(c, points * 3 * n);
+  g->inverse = numbers(c, points * 3 * n);
+}
+
 static size_t lay_out(const rt_model *m, rt_core *core, unsigned char *base) {
   carver c = {base, 0};
   const size_t n = (size_t)m->robot.n, capacity = (size_t)(m->history + RT_ROOM);
@@ -105,6 +127,7 @@ static size_t lay_out(const rt_model *m, rt_core *core, unsigned char *base) {
     lay_out_recursive(m, &core->recursive, &c);
   }
   if (m->adapter == RT_TAM) lay_out_tam(m, core, &c);
+  if (m->supervisor.active) lay_out_guard(m, &core->guard, &c);
   return c.used;
 }
 
@@ -140,13 +163,33 @@ void rt_reset(rt_core *core) {
     rt_write_belief(core, core->beliefs);
   }
   if (m->adapter == RT_TAM) rt_tam_reset(core);
+  if (m->supervisor.active) rt_guard_reset(core);
+}
+
+void rt_carry(rt_core *core) {
+  if (core->model->supervisor.active) core->guard.state->broken = 1;
 }
 
 void rt_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque) {
-  if (core->model->adapter != RT_DIRECT) rt_history_add(&core->history, core->model, time, position, velocity, torque);
+  if (core->model->supervisor.active)
+    rt_guard_observe(core, time, position, velocity, torque);
+  else
+    rt_bare_observe(core, time, position, velocity, torque);
 }
 
 int rt_learn(rt_core *core, double *belief) {
+  if (core->model->supervisor.active) {
+    if (!core->guard.state->fresh) return 0; /* the same samples twice would count twice */
+    core->guard.state->fresh = 0;
+  }
+  return rt_bare_learn(core, belief);
+}
+
+void rt_bare_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque) {
+  if (core->model->adapter != RT_DIRECT) rt_history_add(&core->history, core->model, time, position, velocity, torque);
+}
+
+int rt_bare_learn(rt_core *core, double *belief) {
   const rt_model *m = core->model;
   int fresh = 0;
   if (m->adapter == RT_TAM) {
@@ -189,10 +232,19 @@ void rt_adopt(rt_core *core, const double *belief) {
   }
   memcpy(slot, belief, sizeof(double) * (size_t)core->belief_size);
   RT_PUBLISH(*core->current, next);
+  if (m->supervisor.active) RT_PUBLISH(core->guard.state->age, (int64_t)0);
 }
 
 void rt_correct(rt_core *core, double time, const double *position, const double *velocity, const double *nominal,
                 double *torque) {
+  if (core->model->supervisor.active)
+    rt_guard_correct(core, nominal, torque);
+  else
+    rt_bare_correct(core, time, position, velocity, nominal, torque);
+}
+
+void rt_bare_correct(rt_core *core, double time, const double *position, const double *velocity, const double *nominal,
+                     double *torque) {
   const rt_model *m = core->model;
   const int64_t now = RT_TAKE(*core->current);
   const double *belief = core->beliefs + now * core->belief_size;
@@ -204,13 +256,29 @@ void rt_correct(rt_core *core, double time, const double *position, const double
     memmove(torque, nominal, sizeof(double) * (size_t)m->robot.n);
 }
 
-int64_t rt_health(const rt_core *core) { return recursive_kind(core->model) ? core->recursive.state->health : 0; }
+int64_t rt_bare_health(const rt_core *core) {
+  return recursive_kind(core->model) ? core->recursive.state->health : 0;
+}
+
+int64_t rt_health(const rt_core *core) {
+  return core->model->supervisor.active ? core->guard.state->health : rt_bare_health(core);
+}
+
+const double *rt_correction(const rt_core *core) { return core->guard.last; }
+const double *rt_gain(const rt_core *core) { return core->guard.whole_gain; }
+const int64_t *rt_counts(const rt_core *core) { return core->guard.state->counts; }
+const double *rt_score(const rt_core *core) { return core->guard.squares; }
+const int64_t *rt_score_samples(const rt_core *core) { return &core->guard.state->samples; }
 
 void rt_batch_reset(rt_batch *b) {
   for (int k = 0; k < b->count; k++) {
     rt_reset(b->cores[k]);
     b->health[k] = 0;
   }
+}
+
+void rt_batch_carry(rt_batch *b) {
+  for (int k = 0; k < b->count; k++) rt_carry(b->cores[k]);
 }
 
 void rt_batch_observe(rt_batch *b) {
@@ -223,7 +291,7 @@ int rt_batch_learn(rt_batch *b, double *beliefs) {
   int fresh = 0; /* all cores have seen the same clock: they are due together */
   for (int k = 0; k < b->count; k++) {
     fresh = rt_learn(b->cores[k], beliefs + k * b->cores[k]->belief_size) || fresh;
-    b->health[k] = rt_health(b->cores[k]);
+    if (!b->cores[k]->model->supervisor.active) b->health[k] = rt_health(b->cores[k]);
   }
   return fresh;
 }
@@ -234,6 +302,8 @@ void rt_batch_adopt(rt_batch *b, const double *beliefs) {
 
 void rt_batch_correct(rt_batch *b) {
   const int n = b->cores[0]->model->robot.n;
-  for (int k = 0; k < b->count; k++)
+  for (int k = 0; k < b->count; k++) {
     rt_correct(b->cores[k], *b->time, b->position + k * n, b->velocity + k * n, b->nominal + k * n, b->sent + k * n);
+    b->health[k] = rt_health(b->cores[k]);
+  }
 }

@@ -185,6 +185,41 @@ typedef struct {
   double *jump_middle, *jump_half; /* (n) */
 } rt_modulation;
 
+/* guard/ */
+typedef struct {
+  rt_clock clock;
+  double time, stamp; /* the adapter's own clock, and the newest report's [s] */
+  int64_t ticks, age, silent, fresh, health, codes;
+  double held;        /* how long the nominal torque has not been finite [s] */
+  /* reports */
+  int64_t reports, watch, calm, report_codes, in_range;
+  double range_gain;
+  int64_t sent_count;
+  /* fading, force, score */
+  int64_t full, engaged, score_count, samples, broken, good;
+  double rest;
+  int64_t counts[RT_CODES];
+} rt_guard_state;
+
+typedef struct {
+  rt_guard_state *state;
+  double *now, *expected, *before; /* (3, n) each: position, velocity, torque */
+  double *level;                   /* (2, n) suspicion of motion and torque [s] */
+  unsigned char *suspect, *fault;  /* (n) */
+  double *raw, *rebuilt;           /* (2, n) */
+  double *offset, *error, *slip_error, *start_torque; /* (n) */
+  int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */
+  unsigned char *stopped;          /* (n) */
+  double *ring;                    /* (torque_ticks, n) torques sent */
+  double *gain, *ramp, *bad_for, *at_limit, *rested, *whole_gain; /* (n) */
+  unsigned char *tripped;          /* (n) */
+  double *left, *anchor, *jacobian, *inverse; /* (n), (n), (points, 3, n) twice */
+  double *sums, *from, *squares;   /* (2, n), (3, n), (2, n) */
+  double *window_left, *window_correction; /* (n) */
+  double *last, *last_nominal;     /* (n) */
+  double *shown;                   /* (3, n) */
+} rt_guard;
+
 struct rt_core {
   const rt_model *model;
   size_t memory_bytes;
@@ -197,7 +232,27 @@ struct rt_core {
   rt_layout layout;
   rt_recursive_part recursive;
   rt_tam_part tam;
+  rt_guard guard;
 };
+
+/* core.c: the adapter without its supervisor */
+void rt_bare_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque);
+int rt_bare_learn(rt_core *core, double *belief);
+void rt_bare_correct(rt_core *core, double time, const double *position, const double *velocity, const double *nominal,
+                     double *torque);
+int64_t rt_bare_health(const rt_core *core);
+/* guard/reports.c */
+void rt_reports_reset(rt_core *core);
+void rt_reports_take(rt_core *core, int64_t step); /* `now` holds the report; `shown` is what the adapter may see */
+void rt_reports_sent(rt_core *core, const double *torque);
+/* guard/force.c */
+void rt_force_reset(rt_core *core);
+void rt_force_window(rt_core *core);
+int rt_force_limit(const rt_core *core, const double *correction, double *out);
+/* guard/supervisor.c */
+void rt_guard_reset(rt_core *core);
+void rt_guard_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque);
+void rt_guard_correct(rt_core *core, const double *nominal, double *torque);
 
 rt_layout rt_layout_of(const rt_model *model);
 void rt_recursive_reset(rt_core *core);

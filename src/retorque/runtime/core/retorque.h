@@ -20,6 +20,32 @@ extern "C" {
 #define RT_PER_JOINT 15 /* unknowns of a joint: see adapt/recursive/unknowns.py */
 #define RT_WIDTHS 3     /* functions in the friction basis */
 
+/* What a tick was worth: the same codes as `retorque.Health`. */
+enum {
+  RT_RAMP = 1,
+  RT_RESIDUAL_LIMIT = 2,
+  RT_RATE_LIMIT = 4,
+  RT_TORQUE_LIMIT = 8,
+  RT_BAD_CORRECTION = 16,
+  RT_STALE = 32,
+  RT_BAD_STATE = 64,
+  RT_OUT_OF_RANGE = 128,
+  RT_BAD_NOMINAL = 256,
+  RT_BAD_CLOCK = 512,
+  RT_GAP = 1024,
+  RT_FROZEN = 2048,
+  RT_SATURATED = 4096,
+  RT_FAULT = 8192,
+  RT_SKIPPED = 16384,
+  RT_SURPRISED = 32768,
+  RT_TORQUE_REPORT = 65536,
+  RT_VELOCITY_REPORT = 131072,
+  RT_SLIPPED = 262144,
+  RT_TRIPPED = 524288,
+  RT_FORCE_LIMIT = 1048576
+};
+#define RT_CODES 21
+
 enum { RT_DIRECT, RT_RECURSIVE, RT_RECURSIVE_CONTACT, RT_TAM, RT_TAM_RECURSIVE };
 
 /* The ideal robot: a tree of n links, each on its own joint, parents first. */
@@ -142,6 +168,37 @@ typedef struct {
   double trim_time, trim_most, trim_surprise; /* [s], [units], [units] */
 } rt_tam;
 
+/* What stands between the adapter and the robot. */
+typedef struct {
+  int active;                /* 0: the adapter runs bare */
+  int shadow;                /* 1: compute and score the correction, send the nominal torque */
+  int from_sent;             /* 1: the sent torque stands for the reported one */
+  int stale_ticks;           /* a belief older than this fades out */
+  int torque_ticks, torque_lag; /* torques sent that a report may be of; the one it is expected to be near to */
+  int look;                  /* ticks between looks at what changes slowly */
+  int settled, probation, still_ticks, repeats; /* ticks: see loop/guard/motion_check.py */
+  int window;                /* ticks that the score averages */
+  int points;                /* of the arm that may touch something */
+  const double *limit;       /* (n) of the torque [N m] */
+  const double *residual_limit; /* (n) of the correction [N m] */
+  const double *step_limit;  /* (n) of its change in a tick [N m] */
+  const double *report_limit; /* (n) a report beyond this is saturated [N m] */
+  const double *tolerance;   /* (n) a reported torque may be off by this [N m] */
+  const double *speed;       /* (n) [rad/s] */
+  const double *low, *high, *home; /* (n) [rad] */
+  const double *far, *jump, *slip, *held; /* (n) [rad], [rad/s], [rad], [N m] */
+  const double *band;        /* (n) torque that may move nothing although the robot is free [N m] */
+  const int *point_link;     /* (points) -1: on the ground */
+  const double *point_place; /* (points, 3) in the link's frame [m] */
+  double relative;           /* a reported torque may be off by this share of what was sent */
+  double margin, absurd, bridge, suspicion_ease, suspicion_most;
+  double follow, alpha, beta, constant, resolution;
+  double ramp, recovery, fade; /* of the gain, a tick */
+  double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
+  double score_rate, score_period; /* a window; [s] */
+  double force_most, force_rate, force_rest, force_still, least_lever, rounding; /* [N], a window, [s], [rad/s], [m] */
+} rt_supervisor;
+
 typedef struct {
   int adapter;               /* RT_DIRECT ... */
   int learn_every;           /* ticks between calls of rt_learn; 0: never */
@@ -151,11 +208,11 @@ typedef struct {
   double farthest;           /* ticks ahead beyond which a stamp starts the clock anew */
   double tracking;           /* how fast the clock's zero follows drifting stamps */
   double timestep;           /* control period [s] */
-  int skipped, surprised;    /* codes */
   rt_robot robot;
   rt_recursive recursive;
   rt_residual residual;
   rt_tam tam;
+  rt_supervisor supervisor;
 } rt_model;
 
 typedef struct rt_core rt_core;
@@ -166,6 +223,8 @@ size_t rt_bytes(const rt_model *model);
 rt_core *rt_make(const rt_model *model, void *memory);
 /* Forget everything learnt from the robot. */
 void rt_reset(rt_core *core);
+/* Another controller takes over; what was learnt stays. */
+void rt_carry(rt_core *core);
 /* Take in a report; a row that is not finite is no data. */
 void rt_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque);
 /* Numbers in a belief: time [s] first, then what the adapter hands to its tick. */
@@ -174,11 +233,18 @@ int rt_belief_size(const rt_model *model);
 int rt_learn(rt_core *core, double *belief);
 /* Correct by this belief from now on. */
 void rt_adopt(rt_core *core, const double *belief);
-/* The torque to send instead of the nominal one [N m]. */
+/* The torque to send instead of the nominal one [N m]. Under the supervisor the state is the last one observed. */
 void rt_correct(rt_core *core, double time, const double *position, const double *velocity, const double *nominal,
                 double *torque);
-/* Codes that the adapter itself sets. */
+/* The tick's codes; of a bare adapter those that it sets itself. */
 int64_t rt_health(const rt_core *core);
+/* Of the supervisor: the correction after limits (n), how much of it goes out (n), how often each code came (RT_CODES),
+ * mean squares of the missing torque, without and with the correction (2 n), and the windows that these rest on. */
+const double *rt_correction(const rt_core *core);
+const double *rt_gain(const rt_core *core);
+const int64_t *rt_counts(const rt_core *core);
+const double *rt_score(const rt_core *core);
+const int64_t *rt_score_samples(const rt_core *core);
 /* What a core has learnt, as bytes without addresses: to be saved and put back. */
 size_t rt_memory_bytes(const rt_model *model);
 void *rt_memory(rt_core *core);
@@ -194,6 +260,7 @@ typedef struct {
 } rt_batch;
 
 void rt_batch_reset(rt_batch *batch);
+void rt_batch_carry(rt_batch *batch);
 void rt_batch_observe(rt_batch *batch);
 int rt_batch_learn(rt_batch *batch, double *beliefs);        /* (count, belief size); 1 where they are new */
 void rt_batch_adopt(rt_batch *batch, const double *beliefs);

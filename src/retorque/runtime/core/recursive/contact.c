@@ -107,5 +107,5 @@ void rt_screen_contact(rt_core *core, rt_equation *equation, const double *innov
     ahead[j] = p->external[j] + p->external_rate[j] * rt_ahead(model, 0.0);
   }
   if (s->contact) rt_limit_share(core, ahead);
-  s->health = s->contact ? model->surprised : 0;
+  s->health = s->contact ? RT_SURPRISED : 0;
 }

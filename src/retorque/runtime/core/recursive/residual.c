@@ -205,7 +205,7 @@ void rt_screen_residual(rt_core *core, rt_equation *equation, const double *inno
   s->contact = s->touching && s->touched <= model->recursive.longest; /* what lasts longer is the robot's own */
   if (s->contact) s->contact = rt_distance(core, innovation, spread, equation->factor) > model->residual.surprising;
   if (s->contact) equation->accepted = 0;
-  s->health = s->contact ? model->surprised : 0;
+  s->health = s->contact ? RT_SURPRISED : 0;
 }
 
 /* Update the estimate and ask the network, each where it is due; 1 where anything is new. */

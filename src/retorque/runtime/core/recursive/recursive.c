@@ -238,7 +238,7 @@ int rt_recursive_learn(rt_core *core) {
   oldest.rows = p->old_rows;
   rt_averaged_equation(model, &core->history, total, &newest);
   if (model->adapter == RT_RECURSIVE) {
-    p->state->health = newest.accepted ? 0 : model->skipped;
+    p->state->health = newest.accepted ? 0 : RT_SKIPPED;
   } else {
     rt_predict(model, &p->filter, newest.rows, expected, p->scratch.spread);
     for (int j = 0; j < n; j++) innovation[j] = newest.torque[j] - newest.prior[j] - expected[j];

@@ -325,7 +325,7 @@ class Supervisor(Adapter):
         if self._force.active:
             kept = self._force.limited(cut)
             if kept is not cut:
-                self._flag(Health.FORCE_LIMIT, (kept != cut).any(axis=-1))
+                self._flag(Health.FORCE_LIMIT, (np.abs(kept - cut) > 1e-9).any(axis=-1))
                 cut = np.minimum(np.maximum(kept, -self.residual_limit), self.residual_limit)
         if self._ticks:
             slow = self._last + np.minimum(np.maximum(cut - self._last, -self._step_limit), self._step_limit)

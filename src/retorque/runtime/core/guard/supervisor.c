@@ -120,7 +120,7 @@ static void limit(rt_core *core, const double *residual, int usable, int *truste
   }
   if (rt_force_limit(core, cut, kept)) {
     for (int j = 0; j < n; j++) {
-      if (kept[j] != cut[j]) x->codes |= RT_FORCE_LIMIT;
+      if (fabs(kept[j] - cut[j]) > 1e-9) x->codes |= RT_FORCE_LIMIT;
       cut[j] = rt_clip(kept[j], -s->residual_limit[j], s->residual_limit[j]);
     }
   }

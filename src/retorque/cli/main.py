@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from retorque.cli.bench import BENCHES
 from retorque.cli.demo import DEMO
 from retorque.cli.excite import EXCITE
+from retorque.cli.export import EXPORT
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "payload": PAYLOAD,
     "excite": EXCITE,
     "train": TRAININGS,
+    "export": EXPORT,
 }
 """Every verb, in the order of the help."""
 

@@ -96,6 +96,21 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
     return replace(clean, time=time, report=report, nominal=nominal, reset=reset, carry=carry)
 
 
+def joined(first: Recording, second: Recording) -> Recording:
+    """One run after the other, on one clock, with everything forgotten between them."""
+    reset = second.reset.copy()
+    reset[0] = True
+    later = second.time - second.time[np.isfinite(second.time)][0] + first.time[-1] + 1e-3
+    parts = [
+        (first.time, later),
+        (first.report, second.report),
+        (first.nominal, second.nominal),
+        (first.reset, reset),
+        (first.carry, second.carry),
+    ]
+    return Recording(*(np.concatenate(both) for both in parts))
+
+
 def replay(adapter: Adapter, recording: Recording) -> Replayed:
     """What an adapter of one trial (1, n), bare or supervised, answers to a recording; learning is within the tick."""
     learner = InlineLearner(adapter)

@@ -144,6 +144,9 @@ class Supervisor(Adapter):
         report = self._checked(state)
         self._note("observe", self._done(lambda: self.adapter.observe(report)))
 
+    def due(self) -> bool:
+        return self.adapter.due()
+
     def learn(self) -> Belief | None:
         if not self._fresh:
             return None  # the same samples twice would count twice

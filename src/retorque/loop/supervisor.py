@@ -134,6 +134,9 @@ class Supervisor(Adapter):
             if self._faults:
                 self._faults.discard("observe")
 
+    def due(self) -> bool:
+        return self.adapter.due()
+
     def learn(self) -> Belief | None:
         if not self._fresh:
             return None  # the same samples twice would count twice

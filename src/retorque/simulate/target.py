@@ -137,7 +137,6 @@ class Target:
         self._world.reset()
         self.position[...] = position
         self.velocity[...] = velocity
-        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         if base is not None:
             if not self.robot.floating:
                 raise RetorqueError(f"the base of robot '{self.robot.name}' is fixed; reset its joints only")

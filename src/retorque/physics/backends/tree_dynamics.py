@@ -28,7 +28,7 @@ class TreeDynamics(Dynamics):
         parameters: Parameters | None = None,
     ):
         super().__init__(robot, timestep, selection=selection, parameters=parameters)
-        self.kernels = load_kernels()
+        self.kernels = load_kernels("trajectory_kernels")
         self.tree = _tree(robot, self.body.model, self.actuated)
         self._key: bytes | None = None
         self.numbers(None)

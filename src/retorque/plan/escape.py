@@ -32,7 +32,7 @@ class EscapeSettings:
     """Between the points of an input, which is straight between them [s]."""
     frequencies: tuple[float, float] = (0.3, 1.3)
     """Of the first waves [Hz]."""
-    price: float = 2.0
+    price: float = 20.0
     """Cost of a second of plan: a shorter one is better."""
     iterations: int = 40
     """Of iLQR on what was found."""

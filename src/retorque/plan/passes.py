@@ -108,7 +108,7 @@ class CompiledPasses:
     def __init__(self, dynamics: TreeDynamics, limit: Array):
         self.dynamics = dynamics
         self._low, self._high = -np.array(limit), np.array(limit)
-        self._kernels = load_kernels()
+        self._kernels = load_kernels("ilqr_kernels")
         self._nothing = tuple(np.zeros(0, dtype=x.dtype) for x in dynamics.numbers(None)[1])
 
     def backward(

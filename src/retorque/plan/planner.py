@@ -13,9 +13,12 @@ from retorque.plan.ilqr import ILQR, Trajectory
 from retorque.plan.plan import Plan
 from retorque.work.array import Array
 
-
 SHORTEST = 0.5
 """Share of the horizon that a plan may shrink to when it arrives."""
+
+
+FIRST = 60
+"""Iterations of the plan before a run."""
 
 
 class Planner:
@@ -80,6 +83,16 @@ class Planner:
         found = self.ilqr.solve(x, chosen, inputs, p=p, around=around, over=over)
         return None if found is None else self._made(found, start, parameters)
 
+    def first(self, x: Array, start: float, p: Array | None) -> Plan | None:
+        """The plan before a run begins: nobody waits, so iLQR may converge and the search takes part."""
+        inputs = np.zeros((self.ilqr.settings.horizon, len(self.ilqr.limit)))
+        found = self.ilqr.solve(x, self.cost, inputs, p=p, iterations=FIRST)
+        if found is None:
+            return None
+        plan = self._made(found, start, 0)
+        beside = None if self.arrives(plan) else self.search(x, start, p)
+        return beside if beside is not None and self.better(beside, plan) else plan
+
     def search(self, x: Array, start: float, p: Array | None, *, parameters: int = 0) -> Plan | None:
         """A plan by the search beside iLQR."""
         if self.escape is None:
@@ -107,9 +120,7 @@ class Planner:
             return x if steps == 0 else self._end(self.ilqr.rollouts(x, inputs[None], p)[0], x)
         rows = [plan.index(now + (k + 0.5) * dt) for k in range(steps)]
         for row in rows:
-            u = np.clip(
-                plan.inputs[row] + plan.gains[row] @ (x - plan.states[row]), -self.ilqr.limit, self.ilqr.limit
-            )
+            u = np.clip(plan.inputs[row] + plan.gains[row] @ (x - plan.states[row]), -self.ilqr.limit, self.ilqr.limit)
             x = self.ilqr.dynamics.step(x, u, p)
         return x
 

@@ -15,7 +15,15 @@ from types import ModuleType
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import progress
 
-MODULES = ("kernel", "tree_kernels", "tree_solver", "loss_kernels", "trajectory_kernels", "ilqr_kernels")
+MODULES = (
+    "kernel",
+    "tree_kernels",
+    "tree_solver",
+    "loss_kernels",
+    "trajectory_kernels",
+    "ilqr_kernels",
+    "window_kernels",
+)
 """Everything that is compiled here, in this folder."""
 DONE = "all.done"
 """The file that says that everything has been compiled."""
@@ -34,7 +42,7 @@ def folder() -> Path:
 
 
 @cache
-def load_kernels(name: str = MODULES[-1]) -> ModuleType:
+def load_kernels(name: str) -> ModuleType:
     """A compiled module; the first time on a machine it takes half a minute to make them all."""
     try:
         import numba
@@ -51,6 +59,11 @@ def load_kernels(name: str = MODULES[-1]) -> ModuleType:
         config["CACHE_DIR"] = before
 
 
+def load_all() -> None:
+    """All of it."""
+    load_kernels(MODULES[-1])
+
+
 def ready() -> bool:
     """Whether loading takes a moment, not half a minute."""
     return find_spec("numba") is not None and (folder() / DONE).exists()
@@ -58,15 +71,15 @@ def ready() -> bool:
 
 def compile_beside() -> subprocess.Popen[bytes]:
     """Compile in another process, so that this one goes on by another backend meanwhile; `ready` says when."""
-    order = f"from {PACKAGE}.compiled import load_kernels; load_kernels()"
+    order = f"from {PACKAGE}.compiled import load_all; load_all()"
     return subprocess.Popen([sys.executable, "-c", order], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def compile_with_progress() -> None:
     """Compile now, with a line that says so where it takes long."""
     if ready():
-        load_kernels()
+        load_all()
         return
     with progress() as bar:
         bar.add_task("compiling the dynamics, once for this machine", total=None)
-        load_kernels()
+        load_all()

@@ -1,4 +1,4 @@
-"""Which numbers of a robot are unknown while it runs, within which bounds, and what they are believed to be at first."""
+"""Which numbers of a robot are unknown while it runs, within which bounds, and the first guess of them."""
 
 from __future__ import annotations
 

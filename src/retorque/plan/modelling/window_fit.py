@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.physics.backends.compiled import load_kernels
+from retorque.physics.backends.tree_dynamics import TreeDynamics
 from retorque.physics.dynamics import Dynamics
-from retorque.plan.free_parameters import FreeParameters
+from retorque.plan.modelling.free_parameters import FreeParameters
+from retorque.plan.modelling.window import Samples
 from retorque.plan.passes import Step, make_passes
-from retorque.plan.window import Samples
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -78,6 +80,7 @@ class WindowFit:
         self.dynamics, self.free, self.noise = dynamics, free, noise
         self.settings = settings or FitSettings()
         self._passes = make_passes(dynamics, np.full(dynamics.inputs, 1e9))
+        self._kernels = load_kernels("window_kernels") if isinstance(dynamics, TreeDynamics) else None
 
     def fit(
         self,
@@ -141,6 +144,35 @@ class WindowFit:
                 break
         return self._result(best, p, size, converged)
 
+    def surprise(self, samples: Samples, anchor: Fit, level: float = 1.0) -> tuple[float, int]:
+        """Squared prediction errors of samples after an older estimate, in units of their covariance, and how many.
+
+        Args:
+            samples: from the anchor's own sample on, which is not counted.
+            anchor: an estimate that has not seen the others.
+            level: by which the covariance of the anchor and of the noise is multiplied.
+        """
+        d, width = self.dynamics, len(anchor.state)
+        whole, steps = self.free.whole(anchor.p), len(samples.inputs)
+        path = self._path(anchor.state, samples.inputs, whole)
+        if path is None:
+            return 0.0, 0
+        a, _, by_p = d.linearise(path, samples.inputs, whole)
+        now = np.zeros((width, width + self.free.size))
+        now[:, :width] = np.eye(width)
+        rows = np.empty((steps, *now.shape))
+        for t in range(steps):
+            now = a[t] @ now
+            now[:, width:] += by_p[t][:, self.free.columns]
+            rows[t] = now / self.noise[:, None]
+        keep = samples.valid[1:]
+        errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
+        rows = rows[keep].reshape(-1, now.shape[1])
+        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T)
+        if not len(errors):
+            return 0.0, 0
+        return float(errors @ np.linalg.solve(covariance, errors)), len(errors)
+
     def _starts(self, count: int) -> list[int]:
         segments = max(1, -(-(count - 1) // self.settings.segment))
         return [round(k * (count - 1) / segments) for k in range(segments)]
@@ -154,19 +186,13 @@ class WindowFit:
         ends = [*starts[1:], len(samples.states) - 1]
         path = []
         for k, (begin, end) in enumerate(zip(starts, ends, strict=True)):
-            inputs = np.ascontiguousarray(samples.inputs[begin:end])
-            nothing = Step(np.zeros_like(inputs), np.zeros((len(inputs), d.inputs, width)), (0.0, 0.0))
-            still = np.zeros((len(inputs) + 1, width))
-            found = self._passes.forward(np.ascontiguousarray(states[k]), still, inputs, nothing, 0.0, whole)
-            if found is None:
+            part = self._path(states[k], samples.inputs[begin:end], whole)
+            if part is None:
                 return None
-            path.append(found[0])
+            path.append(part)
         trajectory = np.concatenate([part[:-1] for part in path] + [path[-1][-1:]])
-        a, _, by_p = d.linearise(trajectory, samples.inputs, whole)
-        by_p = by_p[:, :, self.free.columns] if size else by_p[:, :, :0]
+        changes = self._derivatives(trajectory, samples.inputs, whole)
         unknowns = size + states.size
-        # Columns of a segment's sensitivity: parameters, then its own first state.
-        sensitivity = np.zeros((len(samples.states), width, size + width))
         ties: list[tuple[Array, Array]] = []
         hessian, gradient, cost = np.zeros((unknowns, unknowns)), np.zeros(unknowns), 0.0
         residuals = (samples.states - trajectory) / self.noise
@@ -175,21 +201,14 @@ class WindowFit:
         for k, (begin, end) in enumerate(zip(starts, ends, strict=True)):
             now = np.zeros((width, size + width))
             now[:, size:] = np.eye(width)
-            for t in range(begin, end):
-                sensitivity[t] = now
-                now = a[t] @ now
-                now[:, :size] += by_p[t]
             last = end + 1 if k == len(starts) - 1 else end
-            if last > end:
-                sensitivity[end] = now
-            rows = sensitivity[begin:last] / self.noise[:, None]
-            rows = rows[samples.valid[begin:last]].reshape(-1, size + width)
-            left = residuals[begin:last][samples.valid[begin:last]].ravel()
+            part, slope = np.zeros((size + width, size + width)), np.zeros(size + width)
+            self._segment(changes, size, residuals, samples.valid, begin, last, now, part, slope)
             where = np.concatenate([np.arange(size), size + k * width + np.arange(width)])
-            hessian[np.ix_(where, where)] += rows.T @ rows
-            gradient[where] += rows.T @ left
+            hessian[np.ix_(where, where)] += part
+            gradient[where] += slope
             if k + 1 < len(starts):
-                ties.append((now.copy(), (states[k + 1] - path[k][-1]) / (TIE * self.noise)))
+                ties.append((now, (states[k + 1] - path[k][-1]) / (TIE * self.noise)))
         for k, (end_change, gap) in enumerate(ties):
             rows = np.zeros((width, unknowns))
             rows[:, :size] = end_change[:, :size]
@@ -209,6 +228,43 @@ class WindowFit:
         newest = np.zeros((width, unknowns))
         newest[:, :size], newest[:, unknowns - width :] = now[:, :size], now[:, size:]
         return hessian, gradient, cost, residuals, trajectory[-1], newest
+
+    def _path(self, x: Array, inputs: Array, whole: Array) -> Array | None:
+        """States (steps+1, 2 n) from a first one on; None where they diverge."""
+        inputs = np.ascontiguousarray(inputs)
+        nothing = Step(np.zeros_like(inputs), np.zeros((*inputs.shape, len(x))), (0.0, 0.0))
+        still = np.zeros((len(inputs) + 1, len(x)))
+        found = self._passes.forward(np.ascontiguousarray(x), still, inputs, nothing, 0.0, whole)
+        return None if found is None else found[0]
+
+    def _derivatives(self, trajectory: Array, inputs: Array, whole: Array) -> Array:
+        """Derivatives of accelerations along a trajectory, (T, n, 2 n + inputs + selection)."""
+        n = self.dynamics.nv
+        q, v = trajectory[:-1, :n].copy(), trajectory[:-1, n:].copy()
+        return self.dynamics.derivatives(q, v, np.ascontiguousarray(inputs), whole)[1]
+
+    def _segment(
+        self, g: Array, size: int, residuals: Array, valid: Array, begin: int, end: int, now: Array, h: Array, b: Array
+    ) -> None:
+        """See `window_kernels.segment`; in NumPy where nothing is compiled."""
+        d = self.dynamics
+        columns = (2 * d.nv + d.inputs + self.free.columns)[:size]
+        if self._kernels is not None:
+            flags = valid.astype(np.int64)
+            self._kernels.segment(g, columns, d.timestep, residuals, self.noise, flags, begin, end, now, h, b)
+            return
+        n = d.nv
+        for t in range(begin, end):
+            if valid[t]:
+                rows = now / self.noise[:, None]
+                h += rows.T @ rows
+                b += rows.T @ residuals[t]
+            if t == len(g):
+                break
+            after = now[n:] + d.timestep * g[t, :, : 2 * n] @ now
+            after[:, :size] += d.timestep * g[t][:, columns]
+            now[n:] = after
+            now[:n] += d.timestep * after
 
     def _result(
         self, best: tuple[Array, Array, float, Array, Array, Array], p: Array, size: int, converged: bool
@@ -248,7 +304,11 @@ def _step(
         change = np.zeros(len(gradient))
         change[keep] = part
         moved = p + change[:size] if size else p
-        out = ((moved < free.lower) & (p <= free.lower)) | ((moved > free.upper) & (p >= free.upper)) if size else held[:0]
+        out = (
+            ((moved < free.lower) & (p <= free.lower)) | ((moved > free.upper) & (p >= free.upper))
+            if size
+            else held[:0]
+        )
         if not np.any(out & ~held[:size]):
             return change if np.all(np.isfinite(change)) else None
         held[:size] |= out

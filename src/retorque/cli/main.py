@@ -51,6 +51,8 @@ EXTRAS = {
     "pyarrow": "identify",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
+    "numba": "compile",
+    "mink": "mink",
 }
 """The extra that brings a module."""
 

@@ -47,9 +47,11 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
 EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
-    "numba": "plan",
+    "numba": "compile",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
+    "numba": "compile",
+    "mink": "mink",
 }
 """The extra that brings a module."""
 

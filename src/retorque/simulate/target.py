@@ -17,7 +17,7 @@ from retorque.robots.state import Base, State
 from retorque.simulate.effects import Effect
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import Seed, Sensors, SensorSettings
-from retorque.simulate.servo import Servo
+from retorque.simulate.servo import PositionLoop
 from retorque.simulate.world import World
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -56,7 +56,7 @@ class Target:
         parameters: Parameters,
         *,
         scene: Scene | None = None,
-        servo: Servo | None = None,
+        servo: PositionLoop | None = None,
         sensors: SensorSettings | None = None,
         effects: Sequence[Effect] = (),
         joint_limits: bool = False,

@@ -15,5 +15,13 @@ FAKES = VerbGroup(
             function="serve_franka",
             more=("retorque fake franka --host 127.0.0.2 --lockstep --faults reflex@2.5",),
         ),
+        "dynamixel": Verb(
+            summary="Dynamixel servos on a pseudo-terminal (protocol 2.0, position and current modes)",
+            example="retorque fake dynamixel --robot leap_hand --seed 0",
+            module="cli.fake_serve",
+            settings="DynamixelBusSettings",
+            function="serve_dynamixel",
+            more=("retorque fake dynamixel --corrupt 0.005 --faults silent@5",),
+        ),
     },
 )

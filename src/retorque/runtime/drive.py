@@ -144,10 +144,11 @@ def run_drive(settings: DriveSettings) -> DriveReport:
     """Drive a robot as the settings say; what happened."""
     check_between("--duration", settings.duration, 0.1, 86_400.0, "s")
     check_between("--scale", settings.scale, 0.0, 2.0)
-    robot = load(settings.robot)
+    card = load(settings.robot)
     with ExitStack() as stack:
         told = stack.enter_context(stop_signals())
-        driver = stack.enter_context(make_driver(settings, robot))
+        driver = stack.enter_context(make_driver(settings, card))
+        robot = driver.robot  # the card, and what the driver knows about its motors
         spec = LearnerSpec(
             adapter=settings.adapter,
             timestep=driver.timestep,

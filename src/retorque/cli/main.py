@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
 from retorque.cli.demo import DEMO
+from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
+from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
@@ -41,6 +43,11 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "payload": PAYLOAD,
     "excite": EXCITE,
     "train": TRAININGS,
+    "drive": DRIVE,
+    "record": RECORD,
+    "replay": REPLAY,
+    "learner": LEARNER,
+    "fake": FAKES,
 }
 """Every verb, in the order of the help."""
 
@@ -50,8 +57,14 @@ EXTRAS = {
     "numba": "compile",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
-    "numba": "compile",
     "mink": "mink",
+    "mcap": "record",
+    "rosbags": "record",
+    "pylibfranka": "franka",
+    "dynamixel_sdk": "dynamixel",
+    "rtde_control": "ur",
+    "rtde_receive": "ur",
+    "cyclonedds": "ros2",
 }
 """The extra that brings a module."""
 

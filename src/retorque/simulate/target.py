@@ -161,10 +161,14 @@ class Target:
         if self.robot.floating:
             pose, twist = self._world.base()
             state.base = Base(self._rows(pose), self._rows(twist))
-        objects = self._world.objects()
-        if objects is not None:
-            state.objects = self._rows(objects)
+        state.objects = self.objects
         return state
+
+    @property
+    def objects(self) -> Array | None:
+        """(..., k, 13) poses and twists of the scene's things that move freely; None where there are none."""
+        objects = self._world.objects()
+        return None if objects is None else self._rows(objects)
 
     def push(self, torque: Array | float) -> None:
         """External torque on the joints from now on, (..., n) [N·m]."""

@@ -30,7 +30,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
     "recursive-contact": (
-        "retorque.adapt.recursive.contact:RecursiveContact",
+        "retorque.adapt.recursive.recursive_contact:RecursiveContact",
         "the same, and knows contact from mismatch",
     ),
     "tam": (

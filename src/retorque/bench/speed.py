@@ -25,7 +25,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.sensors import SensorSettings

@@ -9,7 +9,7 @@ import mujoco.batch
 import numpy as np
 
 from retorque.robots import rotation
-from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
+from retorque.robots.formats.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Robot
 from retorque.simulate.contact import ContactForces, Spring, add_contacts, set_springs
 from retorque.simulate.scene import Object, Scene

@@ -12,7 +12,7 @@ from scipy.signal import butter, filtfilt
 from retorque.logs.motion import Motion, join
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.array import Array

@@ -21,17 +21,17 @@ from retorque.work.array import Array
 class RegulatorSettings:
     """Weights, chosen on the ideal robot."""
 
-    ball: float = 400.0
+    ball: float = 2000.0
     """Of the ball's distance to where it should be [1/m²]."""
     ball_velocity: float = 100.0
     """[s²/m²]"""
-    posture: float = 3.0
+    posture: float = 1.0
     """Of the joints' distance to home [1/rad²]."""
     joint_velocity: float = 0.3
     """[s²/rad²]"""
     acceleration: float = 0.003
     """Of the joints' accelerations [s⁴/rad²]."""
-    farthest: float = 0.04
+    farthest: float = 0.06
     """A goal that is farther away pulls no harder [m]."""
     velocity_memory: float = 0.04
     """Time constant of the ball's velocity filter [s]."""

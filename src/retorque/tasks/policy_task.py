@@ -1,4 +1,4 @@
-"""What the three tasks of the TAM paper have in common: a scene, a policy made for the ideal robot, and a score a trial."""
+"""What the tasks of the TAM paper share: a scene, a policy made for the ideal robot, and a score for each trial."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class FlipScript:
     """Behind the cube before the arc begins [m]."""
     touch_height: float = 0.048
     """Of the fingertips' lower end where they touch [m]."""
-    lead: float = 0.085
+    lead: float = 0.06
     """How far ahead of the touching point the arc runs: soft joints push by being late [m]."""
     sweep: float = 1.3
     """Angle of the arc [rad]."""

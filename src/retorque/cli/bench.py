@@ -13,6 +13,11 @@ BENCHES = VerbGroup(
             module="bench.tracking",
             bare={"--payload-step": "1.0"},
         ),
+        "worlds": Verb(
+            summary="adapters where robots are touched, loaded, worn or misreported: worst ratio and regret of each",
+            example="retorque bench worlds --worlds wall lean payload --adapters default recursive --json worlds.json",
+            module="bench.worlds",
+        ),
         "source-to-osc": Verb(
             summary="what is learnt under joint impedance, used in operational space (TAM, Table 2)",
             example="retorque bench source-to-osc --adapters direct recursive --trials 100 --json osc.json",

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from retorque.physics.actuator import PreparedLosses, drive
-from retorque.physics.inertia import from_vector
+from retorque.physics.inertia import principal_axes
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState
 from retorque.robots.command import Command
@@ -111,14 +111,12 @@ class Target:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
         self._losses = PreparedLosses(parameters)
-        mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
-        principal, axes = np.linalg.eigh(inertia)
-        axes[..., :, 0] *= np.linalg.det(axes)[..., None]
+        mass, centre, principal, axes = principal_axes(parameters.total_inertial(self.robot))
         batch = self._world.batch
         batch.expand("body_mass")[:, self._bodies] = mass
         batch.expand("body_ipos")[:, self._bodies] = centre
         batch.expand("body_inertia")[:, self._bodies] = principal
-        batch.expand("body_iquat")[:, self._bodies] = _quaternion(axes)
+        batch.expand("body_iquat")[:, self._bodies] = axes
         armature = parameters.armature
         for effect in self.effects:
             armature = effect.link_armature(armature)
@@ -252,11 +250,3 @@ class Target:
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""
         return array if self._lead else array[0]
-
-
-def _quaternion(rotation: Array) -> Array:
-    """Quaternions (..., 4), (w, x, y, z), of rotation matrices (..., 3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    flat = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_quat(scalar_first=True)
-    return flat.reshape(*rotation.shape[:-2], 4)

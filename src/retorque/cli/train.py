@@ -26,5 +26,12 @@ TRAININGS = VerbGroup(
             settings="ResidualTraining",
             function="train",
         ),
+        "push": Verb(
+            summary="the forward model of the box-pushing planner, from random pushes; resumes where it stopped",
+            example="retorque train push --pushes 3840 --out push-model",
+            module="tasks.push.training.train_push_model",
+            settings="PushTraining",
+            function="train",
+        ),
     },
 )

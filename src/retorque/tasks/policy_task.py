@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from retorque.control.action import Action
 from retorque.control.controller import Controller
 from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop
@@ -88,7 +87,7 @@ class PolicyTask(ABC):
         """What stands around the robot."""
 
     @abstractmethod
-    def controller(self) -> Controller[Action]:
+    def controller(self) -> Controller[Any]:
         """What the policy's actions go through."""
 
     @abstractmethod

@@ -93,18 +93,15 @@ class ScriptedFlip:
             angle = first - s.sweep * phase
             arc.append(pivot + s.lead * ahead + radius * (np.cos(angle) * ahead + np.sin(angle) * up))
         for k in range(steps // 4):  # from behind the cube onto the arc
-            share = (k + 1) / (steps // 4)
-            arc[k] = (1.0 - share) * (behind + low * up) + share * arc[k]
+            there = (k + 1) / (steps // 4)
+            arc[k] = (1.0 - there) * (behind + low * up) + there * arc[k]
         path.append(np.array(arc))
         last = arc[-1]
         path.append(_line(last, last + 0.12 * up - 0.03 * ahead, s.retract, self.period))
         positions = np.concatenate([start[None], *path])
-        turn = Rotation.from_rotvec(yaw.reshape(-1, 1) * up).as_matrix().reshape(*yaw.shape, 3, 3)
         share = np.clip(np.arange(len(positions)) / round(s.approach / self.period), 0.0, 1.0)
-        if yaw.ndim == 0:
-            yaw, turn = yaw[None], turn[None]
-        partial = Rotation.from_rotvec((share[:, None, None] * yaw.reshape(-1)[:, None] * up).reshape(-1, 3))
-        turns = partial.as_matrix().reshape(len(positions), *np.shape(start)[:-1], 3, 3)
+        turns = Rotation.from_rotvec((np.multiply.outer(share, yaw)[..., None] * up).reshape(-1, 3)).as_matrix()
+        turns = turns.reshape(len(positions), *np.shape(yaw), 3, 3)
         return positions, np.matmul(turns, turned)
 
 

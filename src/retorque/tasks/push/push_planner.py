@@ -15,7 +15,7 @@ from retorque.tasks.push.pushes import Pushes, moved_box
 from retorque.work.array import Array
 
 HEIGHT, SAFE = 0.068, 0.17
-"""Of the end-effector while it pushes, low enough for the fingers and high enough for the hand; and above the box [m]."""
+"""Heights of the end-effector [m]: pushing, where the hand clears the box, and above the box."""
 SPEED = 0.12
 """Of a push [m/s]."""
 WAIT = 0.25
@@ -51,7 +51,7 @@ class PushPlanner:
         self._rng = np.random.default_rng(seed)
 
     def reset(self, state: State) -> None:
-        hand, rotation = self._body.frame_pose(self._robot.end_effector, state.position)
+        hand, _ = self._body.frame_pose(self._robot.end_effector, state.position)
         self._legs = Legs(len(self.goal), self._body.frame_pose(self._robot.end_effector, self._robot.home)[1])
         everyone = np.ones(len(self.goal), dtype=bool)
         up = hand.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from retorque.control.action import PoseAction
 from retorque.control.inverse_kinematics import solve
 from retorque.control.operational_space import OperationalSpace
 from retorque.loop.loop import Loop
@@ -36,7 +37,7 @@ class OnePush:
     def reset(self, state: State) -> None:
         pass
 
-    def act(self, state: State) -> object:
+    def act(self, state: State) -> PoseAction:
         return self._legs.at(state.time)
 
 

@@ -97,7 +97,9 @@ class CompiledAdapter(Adapter):
     def adopt(self, belief: Belief) -> None:
         numbers = belief.arrays["numbers"]
         if belief.kind != type(self.model).__name__ or numbers.shape != (*self._shape[:-1], self._size):
-            raise RetorqueError(f"a belief of {belief.kind} cannot be adopted by a compiled {type(self.model).__name__}")
+            raise RetorqueError(
+                f"a belief of {belief.kind} cannot be adopted by a compiled {type(self.model).__name__}"
+            )
         self._calls.rt_batch_adopt(self._at, ctypes.c_void_p(numbers.ctypes.data))
 
     def correct(self, state: State, nominal_torque: Array) -> Array:

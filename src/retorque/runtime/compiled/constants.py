@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from retorque.adapt.direct import Direct
-from retorque.adapt.recursive import contact, equation, linear_model
+from retorque.adapt.recursive import equation, linear_model, recursive_contact
 from retorque.adapt.recursive.adapter import Recursive
-from retorque.adapt.recursive.contact import RecursiveContact
+from retorque.adapt.recursive.recursive_contact import RecursiveContact
 from retorque.adapt.recursive.unknowns import BASIS
+from retorque.adapt.tam.adapter import FineTuned, NoResidual, PrivilegedLatent, ShortWindow, TamAdapter
 from retorque.adapt.tam_recursive import adapter as tam_recursive
 from retorque.adapt.tam_recursive import residual_network, residuals
 from retorque.adapt.tam_recursive.adapter import TamRecursive
@@ -21,6 +22,7 @@ from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.runtime.compiled.structures import Constants
+from retorque.runtime.compiled.tam_constants import tam_constants
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -97,7 +99,7 @@ def _recursive(adapter: Adapter) -> Constants:
             "stride": adapter._stride,
             "groups": equation.GROUPS,
             "apart": -(-(adapter._samples - 1) // adapter._stride),
-            "delay": contact.DELAY,
+            "delay": recursive_contact.DELAY,
             "joint_mean": m.joint_mean,
             "joint_root": m.joint_root,
             "joint_size": np.linalg.norm(m.joint_root, axis=-1),
@@ -122,11 +124,11 @@ def _recursive(adapter: Adapter) -> Constants:
             "disturbance_memory": s.disturbance_memory,
             "residual_floor": 0.3 * s.noise_floor,
             "first_evidence": -8.0 if adapter.card is None else 8.0,
-            "suspect": contact.SUSPECT,
-            "clear": contact.CLEAR,
-            "calm": contact.CALM,
-            "longest": contact.LONGEST,
-            "lead": contact.LEAD,
+            "suspect": recursive_contact.SUSPECT,
+            "clear": recursive_contact.CLEAR,
+            "calm": recursive_contact.CALM,
+            "longest": recursive_contact.LONGEST,
+            "lead": recursive_contact.LEAD,
             "authority": adapter.authority if watches else 0.0,
         },
     }
@@ -173,5 +175,6 @@ MADE: dict[type[Adapter], tuple[int, Callable[[Adapter], Constants]]] = {
     Recursive: (RECURSIVE, _recursive),
     RecursiveContact: (RECURSIVE_CONTACT, _recursive),
     TamRecursive: (TAM_RECURSIVE, _tam_recursive),
+    **dict.fromkeys((TamAdapter, FineTuned, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)),
 }
 """The adapters that have a core: its kind, and what makes its constants."""

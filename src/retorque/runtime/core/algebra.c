@@ -1,4 +1,4 @@
-/* Small dense algebra: triangles, inverses, 4 x 4 eigenvalues, physical inertias, layers of networks. */
+/* Small dense algebra: triangles, inverses, 4 x 4 eigenvalues, physical inertias. */
 #include "internal.h"
 
 double rt_clip(double x, double low, double high) { return x < low ? low : (x > high ? high : x); }
@@ -124,26 +124,4 @@ void rt_feasible(double *ten, double floor) {
   ten[7] = -lifted[2];
   ten[8] = -lifted[6];
   ten[9] = trace - lifted[10];
-}
-
-/* Weights are (inputs, outputs): the inner loop runs along memory and its sums are independent of one another. */
-RT_WIDE void rt_matrix(const float *RT_RESTRICT weights, int inputs, int outputs, const float *RT_RESTRICT x,
-                       float *RT_RESTRICT out) {
-  for (int o = 0; o < outputs; o++) out[o] = 0.0f;
-  int i = 0;
-  for (; i + 3 < inputs; i += 4) {
-    const float *a = weights + (size_t)i * (size_t)outputs, *b = a + outputs, *c = b + outputs, *d = c + outputs;
-    const float p = x[i], q = x[i + 1], r = x[i + 2], s = x[i + 3];
-    for (int o = 0; o < outputs; o++) out[o] += (p * a[o] + q * b[o]) + (r * c[o] + s * d[o]);
-  }
-  for (; i < inputs; i++) {
-    const float *a = weights + (size_t)i * (size_t)outputs;
-    for (int o = 0; o < outputs; o++) out[o] += x[i] * a[o];
-  }
-}
-
-void rt_dense(const float *weights, int inputs, int outputs, const float *x, float *out) {
-  const float *bias = weights + (size_t)inputs * (size_t)outputs;
-  rt_matrix(weights, inputs, outputs, x, out);
-  for (int o = 0; o < outputs; o++) out[o] += bias[o];
 }

@@ -71,17 +71,17 @@ static void lay_out_tam(const rt_model *m, rt_core *core, carver *c) {
   p->state = (rt_tam_state *)carve(c, sizeof(rt_tam_state));
   p->fast = floats(c, (size_t)t->patch_rows * n * (size_t)t->fast_size);
   p->slow = floats(c, slow_rows * n * (size_t)t->slow_size);
-  p->keys = floats(c, cache);
-  p->values = floats(c, cache);
-  p->latent = floats(c, n * (size_t)t->latent);
+  p->keys = numbers(c, cache);
+  p->values = numbers(c, cache);
+  p->latent = numbers(c, n * (size_t)t->latent);
   p->trim = numbers(c, n);
-  p->work = floats(c, n * (size_t)(8 * t->width + 2 * t->wide + t->columns) + (size_t)(t->patch_rows * t->fast_size) * n +
+  p->work = numbers(c, n * (size_t)(8 * t->width + 2 * t->wide + t->columns + t->latent) + (size_t)(t->patch_rows * t->fast_size) * n +
                           slow_rows * (size_t)t->slow_size * n);
   p->raw = numbers(c, ticks * (3 * n + 1) + (size_t)t->stride_rows * (4 * n + 1));
   for (int k = 0; k <= RT_BELIEFS; k++) {
     rt_modulation *mod = core->modulation + k;
-    mod->gain = floats(c, (size_t)(t->depth * t->hidden) * n);
-    mod->shift = floats(c, (size_t)(t->depth * t->hidden) * n);
+    mod->gain = numbers(c, (size_t)(t->depth * t->hidden) * n);
+    mod->shift = numbers(c, (size_t)(t->depth * t->hidden) * n);
     mod->coefficients = numbers(c, (size_t)t->basis_rows * n);
     mod->jump_middle = numbers(c, n);
     mod->jump_half = numbers(c, n);
@@ -154,7 +154,7 @@ int rt_learn(rt_core *core, double *belief) {
     if (fresh) {
       const int numbers_of_latent = m->robot.n * m->tam.latent;
       belief[0] = core->history.state->time;
-      for (int k = 0; k < numbers_of_latent; k++) belief[1 + k] = (double)core->tam.latent[k];
+      for (int k = 0; k < numbers_of_latent; k++) belief[1 + k] = core->tam.latent[k];
       memcpy(belief + 1 + numbers_of_latent, core->tam.trim, sizeof(double) * (size_t)m->robot.n);
     }
     return fresh;
@@ -176,7 +176,7 @@ void rt_adopt(rt_core *core, const double *belief) {
     const double *before = core->beliefs + now * core->belief_size;
     rt_modulation *mod = core->modulation + next;
     if (memcmp(before + 1, belief + 1, sizeof(double) * (size_t)count) == 0) { /* only the trim is new */
-      const size_t wide = sizeof(float) * (size_t)(m->tam.depth * m->tam.hidden * m->robot.n);
+      const size_t wide = sizeof(double) * (size_t)(m->tam.depth * m->tam.hidden * m->robot.n);
       memcpy(mod->gain, core->modulation[now].gain, wide);
       memcpy(mod->shift, core->modulation[now].shift, wide);
       memcpy(mod->coefficients, core->modulation[now].coefficients,
@@ -184,9 +184,7 @@ void rt_adopt(rt_core *core, const double *belief) {
       memcpy(mod->jump_middle, core->modulation[now].jump_middle, sizeof(double) * (size_t)m->robot.n);
       memcpy(mod->jump_half, core->modulation[now].jump_half, sizeof(double) * (size_t)m->robot.n);
     } else {
-      float latent[RT_MOST_JOINTS * 256];
-      for (int k = 0; k < count; k++) latent[k] = (float)belief[1 + k];
-      rt_modulate(m, latent, mod);
+      rt_modulate(m, belief + 1, mod);
     }
   }
   memcpy(slot, belief, sizeof(double) * (size_t)core->belief_size);

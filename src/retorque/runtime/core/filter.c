@@ -32,20 +32,6 @@ void rt_expect(const rt_model *model, const rt_filter *filter, const double *row
   }
 }
 
-RT_WIDE static void add_rows(double *RT_RESTRICT out, const double *RT_RESTRICT matrix, const double *weights,
-                             int count, int step) {
-  int i = 0;
-  for (; i + 3 < count; i += 4) {
-    const double *a = matrix + i * step, *b = a + step, *c = b + step, *d = c + step;
-    const double p = weights[i], q = weights[i + 1], r = weights[i + 2], s = weights[i + 3];
-    for (int k = 0; k < step; k++) out[k] += (p * a[k] + q * b[k]) + (r * c[k] + s * d[k]);
-  }
-  for (; i < count; i++) {
-    const double *a = matrix + i * step;
-    for (int k = 0; k < step; k++) out[k] += weights[i] * a[k];
-  }
-}
-
 /* Expected measurement H z, and F = S'H' as rows (n, step). */
 void rt_predict(const rt_model *model, const rt_filter *filter, const double *rows, double *expected, double *spread) {
   const int n = model->robot.n, size = filter->size, step = filter->step, rest = n * RT_PER_JOINT;
@@ -53,9 +39,10 @@ void rt_predict(const rt_model *model, const rt_filter *filter, const double *ro
   memset(spread, 0, sizeof(double) * (size_t)(n * step));
   for (int j = 0; j < n; j++) {
     const int first = j * RT_PER_JOINT;
-    add_rows(spread + j * step, filter->root + first * step, rows + j * size + first, RT_PER_JOINT, step);
-    add_rows(spread + j * step, filter->root + rest * step, rows + j * size + rest, size - rest, step);
+    rt_add_product(1, RT_PER_JOINT, step, rows + j * size + first, size, filter->root + first * step, step,
+                   spread + j * step, step);
   }
+  rt_add_product(n, size - rest, step, rows + rest, size, filter->root + rest * step, step, spread, step);
 }
 
 static double inner(const double *a, const double *b, int count) {
@@ -101,53 +88,6 @@ static void turned_times(const double *a, const double *b, int n, double *out) {
       for (int k = 0; k < n; k++) sum += a[k * n + i] * b[k * n + j];
       out[i * n + j] = sum;
     }
-}
-
-/* Four rows of S at a time: what they have along U (n numbers each), then what that adds to them. */
-RT_WIDE static void turn_rows(double *RT_RESTRICT rows, int step, const double *RT_RESTRICT lanes,
-                              const double *RT_RESTRICT unit, const double *RT_RESTRICT mix,
-                              const double *RT_RESTRICT gain, int n, double *RT_RESTRICT moved) {
-  const int blocks = (n + RT_LANES - 1) / RT_LANES;
-  double along[4][RT_BLOCKS * RT_LANES], change[4][MOST];
-  double *a = rows, *b = rows + step, *c = rows + 2 * step, *d = rows + 3 * step;
-  for (int block = 0; block < blocks; block++) {
-    const double *at = lanes + (size_t)(block * step) * RT_LANES;
-    double p[RT_LANES] = {0}, q[RT_LANES] = {0}, r[RT_LANES] = {0}, s[RT_LANES] = {0};
-    for (int k = 0; k < step; k++)
-      for (int l = 0; l < RT_LANES; l++) {
-        const double u = at[k * RT_LANES + l];
-        p[l] += a[k] * u;
-        q[l] += b[k] * u;
-        r[l] += c[k] * u;
-        s[l] += d[k] * u;
-      }
-    for (int l = 0; l < RT_LANES; l++) {
-      along[0][block * RT_LANES + l] = p[l];
-      along[1][block * RT_LANES + l] = q[l];
-      along[2][block * RT_LANES + l] = r[l];
-      along[3][block * RT_LANES + l] = s[l];
-    }
-  }
-  for (int row = 0; row < 4; row++) {
-    double shift = 0.0;
-    for (int j = 0; j < n; j++) {
-      double sum = 0.0;
-      for (int k = 0; k < n; k++) sum += along[row][k] * mix[k * n + j];
-      change[row][j] = sum;
-      shift += along[row][j] * gain[j];
-    }
-    moved[row] = shift;
-  }
-  for (int j = 0; j < n; j++) {
-    const double p = change[0][j], q = change[1][j], r = change[2][j], s = change[3][j];
-    const double *u = unit + j * step;
-    for (int k = 0; k < step; k++) {
-      a[k] += p * u[k];
-      b[k] += q * u[k];
-      c[k] += r * u[k];
-      d[k] += s * u[k];
-    }
-  }
 }
 
 /* Bring the unknown that is wider than its prior most, where there is one, back to the prior's width. */
@@ -238,11 +178,7 @@ int rt_filter_update(const rt_model *model, rt_filter *filter, const double *inn
         const int j = block * RT_LANES + l;
         scratch->lanes[(block * step + k) * RT_LANES + l] = j < n ? spread[j * step + k] : 0.0;
       }
-  for (int i = 0; i < size; i += 4) { /* the root has spare rows of zeros at its end */
-    double moved[4];
-    turn_rows(filter->root + i * step, step, scratch->lanes, spread, mix, gain, n, moved);
-    for (int r = 0; r < 4 && i + r < size; r++) filter->mean[i + r] += moved[r];
-  }
+  rt_filter_rows(size, step, n, filter->root, scratch->lanes, spread, mix, gain, filter->mean);
   if (forgets) cap(filter, scratch->lanes);
   return 1;
 }
@@ -251,7 +187,7 @@ int rt_filter_update(const rt_model *model, rt_filter *filter, const double *inn
 void rt_project(rt_filter *filter, int first, const double *row, int count, double change, double *scratch) {
   const int size = filter->size, step = filter->step;
   memset(scratch, 0, sizeof(double) * (size_t)step);
-  add_rows(scratch, filter->root + first * step, row, count, step);
+  rt_add_product(1, count, step, row, count, filter->root + first * step, step, scratch, step);
   const double variance = inner(scratch, scratch, step);
   const double share = change / (variance > 1e-12 ? variance : 1e-12);
   for (int i = 0; i < size; i++) filter->mean[i] += inner(filter->root + i * step, scratch, step) * share;

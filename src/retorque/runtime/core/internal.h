@@ -8,19 +8,6 @@
 
 #include "retorque.h"
 
-#if defined(__cplusplus)
-#define RT_RESTRICT __restrict__
-#else
-#define RT_RESTRICT restrict
-#endif
-
-/* Wide vectors where the machine has them, chosen when the program starts: the same file serves every x86 machine. */
-#if !defined(RT_PLAIN) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define RT_WIDE __attribute__((target_clones("arch=haswell", "default")))
-#else
-#define RT_WIDE
-#endif
-
 #if defined(__GNUC__)
 #define RT_PUBLISH(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELEASE)
 #define RT_TAKE(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
@@ -30,6 +17,7 @@
 #endif
 
 #define RT_LANES 8   /* columns that one pass over a matrix serves */
+#define RT_ROWS 4    /* and rows */
 #define RT_BELIEFS 3 /* a tick may still read one while the next but one is written */
 #define RT_ROOM 256  /* rows beyond those asked for: what a learner reads is not written over meanwhile */
 #define RT_BLOCKS ((RT_MOST_JOINTS + RT_LANES - 1) / RT_LANES)
@@ -53,8 +41,15 @@ void rt_eigen4(double *a, double *vectors);                           /* a becom
 void rt_feasible(double *ten, double floor);                          /* nearest physical inertia */
 int rt_all_finite(const double *x, int count);
 double rt_clip(double x, double low, double high);
-void rt_dense(const float *weights, int inputs, int outputs, const float *x, float *out); /* bias in the last row */
-void rt_matrix(const float *weights, int inputs, int outputs, const float *x, float *out); /* no bias */
+
+/* kernels.c: out (rows, outputs) += x (rows, inputs) times weights (inputs, outputs); rows lie `..._step` apart. */
+void rt_add_product(int rows, int inputs, int outputs, const double *x, int x_step, const double *weights,
+                    int weights_step, double *out, int out_step);
+void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes, const double *unit, const double *mix,
+                    const double *gain, double *mean);
+/* A layer of a network for all joints: single-precision weights, sums in double. With a bias in the last row, or none. */
+void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
+void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
 
 /* body.c */
 void rt_place(const rt_robot *robot, const double *q, rt_pose *pose);
@@ -176,16 +171,16 @@ typedef struct {
 typedef struct {
   rt_tam_state *state;
   float *fast, *slow;      /* (patch_rows, n, fast_size), (slow rows, n, slow_size) */
-  float *keys, *values;    /* (layers, columns, n, width) */
-  float *latent;           /* (n, latent) */
+  double *keys, *values;   /* (layers, columns, n, width) */
+  double *latent;          /* (n, latent) */
   double *trim;            /* (n) */
-  float *work;             /* scratch of the encoder */
+  double *work;            /* scratch of the encoder */
   double *raw;             /* scratch of the features */
 } rt_tam_part;
 
 /* What an adaptor needs of a latent, made once a column. */
 typedef struct {
-  float *gain, *shift;     /* (depth, n, hidden) */
+  double *gain, *shift;    /* (depth, n, hidden) */
   double *coefficients;    /* (n, basis_rows) */
   double *jump_middle, *jump_half; /* (n) */
 } rt_modulation;
@@ -226,12 +221,12 @@ int rt_residual_learn(rt_core *core);
 /* tam.c */
 void rt_tam_reset(rt_core *core);
 int rt_tam_learn(rt_core *core);
-void rt_modulate(const rt_model *model, const float *latent, rt_modulation *out);
+void rt_modulate(const rt_model *model, const double *latent, rt_modulation *out);
 void rt_tam_correct(const rt_core *core, const double *belief, const rt_modulation *modulation, const double *nominal,
                     double *torque);
 /* encoder.c */
-void rt_encode(const rt_model *model, rt_tam_part *tam, const float *patch);
+void rt_encode(const rt_model *model, rt_tam_part *tam, const double *patch);
 /* features.c */
-void rt_patch(rt_core *core, float *patch);
+void rt_patch(rt_core *core, double *patch);
 
 #endif

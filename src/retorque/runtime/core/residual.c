@@ -115,22 +115,10 @@ static void write_features(const rt_core *core, const double *taps, float *out) 
   }
 }
 
-/* A layer of all joints, (n, inputs) -> (n, outputs): weights (inputs, outputs) are read once for all of them. */
-RT_WIDE static void layer(const double *RT_RESTRICT weights, int inputs, int outputs, int n, const double *RT_RESTRICT x,
-                          double *RT_RESTRICT out) {
-  for (int k = 0; k < n * outputs; k++) out[k] = 0.0;
-  int i = 0;
-  for (; i + 1 < inputs; i += 2) {
-    const double *a = weights + i * outputs, *b = a + outputs;
-    for (int j = 0; j < n; j++) {
-      const double p = x[j * inputs + i], q = x[j * inputs + i + 1];
-      double *o = out + j * outputs;
-      for (int k = 0; k < outputs; k++) o[k] += p * a[k] + q * b[k];
-    }
-  }
-  for (; i < inputs; i++)
-    for (int j = 0; j < n; j++)
-      for (int k = 0; k < outputs; k++) out[j * outputs + k] += x[j * inputs + i] * weights[i * outputs + k];
+/* A layer of all joints without its bias, (n, inputs) -> (n, outputs). */
+static void layer(const double *weights, int inputs, int outputs, int n, const double *x, double *out) {
+  memset(out, 0, sizeof(double) * (size_t)(n * outputs));
+  rt_add_product(n, inputs, outputs, x, inputs, weights, outputs, out, outputs);
 }
 
 static void rectified(const double *x, int count, double *out) {

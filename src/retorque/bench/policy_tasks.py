@@ -117,8 +117,8 @@ def _run(task: str, settings: PolicyTaskSettings) -> Report:
         settings=recorded(settings),
         rows=rows,
         notes="robots with hidden parameters in simulation, sensor noise and delays, adapters supervised, cold start; "
-        "'behind ideal': paired difference to the ideal robot with its 95 % interval; paper: TAM, Table 1, a real Panda "
-        "(its ideal row: simulation)",
+        "'behind ideal': paired difference to the ideal robot with its 95 % interval; paper: TAM, Table 1, a real "
+        "Panda (its ideal row: simulation)",
     )
 
 

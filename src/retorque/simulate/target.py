@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import mujoco
 import numpy as np
 
 from retorque.physics.actuator import PreparedLosses, drive
@@ -216,6 +217,10 @@ class Target:
                 self.command, slope = self.servo.torque(told, target_velocity, *self._encoders(), self._torque_limit)
                 self._substep(drive(self.command, self.parameters), slope)
         self._ticks += 1
+
+    def snapshot(self, trial: int = 0) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state as MuJoCo has it now, for pictures and for tools of the user's own."""
+        return self._world.snapshot(trial)
 
     def _substep(self, driven: Array, servo_slope: Array | None = None) -> None:
         velocity = self.velocity

@@ -8,6 +8,9 @@ from retorque.loop.policy import Policy
 from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate_regulator import PlateRegulator
+from retorque.tasks.flip.act_network import ON_BOARD as FLIP_ACT
+from retorque.tasks.flip.act_network import load_act
+from retorque.tasks.flip.act_policy import ActPolicy
 from retorque.tasks.flip.flip_task import FlipTask
 from retorque.tasks.flip.scripted_flip import ScriptedFlip
 from retorque.tasks.policy_task import PolicyTask
@@ -23,7 +26,7 @@ TASKS: dict[str, type[PushTask] | type[FlipTask] | type[BallTask]] = {
     "ball": BallTask,
 }
 """Every task."""
-POLICIES: dict[str, tuple[str, ...]] = {"push": ("planner",), "flip": ("script",), "ball": ("lqr",)}
+POLICIES: dict[str, tuple[str, ...]] = {"push": ("planner",), "flip": ("act", "script"), "ball": ("lqr",)}
 """The policies of each, the usual one first."""
 
 
@@ -43,6 +46,8 @@ def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: 
     if isinstance(task, PushTask):
         model = load_push_model(weights or PUSH_MODEL)
         return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
+    if name == "act":
+        return ActPolicy(task.robot, load_act(weights or FLIP_ACT))
     if weights is not None:
         raise RetorqueError(f"the policy '{name}' has no weights; leave them out")
     if isinstance(task, FlipTask):

@@ -171,5 +171,5 @@ def with_tool(robot: Robot, frame: Frame, mass: float, half_size: Array) -> Robo
 def _heavier(link: Link, vector: Array) -> Link:
     mass, centre, inertia = from_vector(vector)
     a, b, c = (float(v) for v in centre)
-    six = tuple(float(inertia[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
-    return replace(link, mass=float(mass), centre=(a, b, c), inertia=six)
+    xx, yy, zz, xy, xz, yz = (float(inertia[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    return replace(link, mass=float(mass), centre=(a, b, c), inertia=(xx, yy, zz, xy, xz, yz))

@@ -11,6 +11,7 @@ from retorque.robots.robot import Robot
 from retorque.simulate.scene import Box, Floor, Scene
 from retorque.simulate.target import Target
 from retorque.tasks.policy_task import PolicyTask, Watch
+from retorque.tasks.tracking_task import gains
 from retorque.work.array import Array
 
 EDGE, MASS, FRICTION = 0.06, 0.3, 1.0
@@ -55,8 +56,7 @@ class FlipTask(PolicyTask):
 
     def controller(self) -> JointImpedance:
         """The soft gains of D.1."""
-        profile = profile_of(self.robot)
-        return JointImpedance(self.robot, profile.tracking_stiffness, profile.tracking_damping)
+        return JointImpedance(self.robot, *gains(self.robot, profile_of(self.robot)))
 
     def settle(self, target: Target) -> None:
         target.reset(np.broadcast_to(self.robot.home, (self.trials, self.robot.n)))

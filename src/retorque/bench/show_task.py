@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +112,7 @@ def show(name: str, settings: TaskSettings) -> Report:
                 robots = Robots.hidden(task.robot, task.trials, settings.seed, settings.payload)
             target = task.target(robots)
             choice = AdapterChoice(method) if method != "ideal" else AdapterChoice("direct")
-            adapter = supervised(choice, task.robot, task.trials, settings.seed, lambda at=target: at.parameters)
+            adapter = supervised(choice, task.robot, task.trials, settings.seed, partial(getattr, target, "parameters"))
             acts = make_policy(task, policy, settings.policy_weights, settings.seed)
             film = _Film(task, target, settings.render)
             scores = play(task, target, acts, adapter, progress=lambda n: bar.advance(shown, n), look=film.look)

@@ -50,6 +50,7 @@ EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
     "numba": "plan",
+    "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
 }

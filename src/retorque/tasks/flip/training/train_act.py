@@ -115,11 +115,12 @@ def _learn(settings: FlipTraining, episodes: list[Episode], shape: ActShape, fol
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimiser.step()
-            last = 0.99 * last + 0.01 * float(wrong.mean()) if step else float(wrong.mean())
+            now = float(wrong.detach().mean())
+            last = 0.99 * last + 0.01 * now if step else now
             bar.advance(task)
             if (step + 1) % CHECKPOINT == 0:
                 save_checkpoint(folder.checkpoint, network, optimiser, {"step": step + 1, "loss": last})
-                folder.note(step=step + 1, loss=last, divergence=float(divergence))
+                folder.note(step=step + 1, loss=last, divergence=float(divergence.detach()))
     return network, last
 
 

@@ -112,7 +112,7 @@ def _learn(
             schedule.step()
             bar.advance(task)
             if (step + 1) % 1000 == 0:
-                folder.note(step=step + 1, loss=float(loss))
+                folder.note(step=step + 1, loss=float(loss.detach()))
     with torch.no_grad():
         wrong = (network(x[:held]) - y[:held]).numpy() * UNIT
     error = [float(v) for v in np.sqrt(np.mean(wrong**2, axis=0))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -69,7 +69,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         render_mode: "rgb_array" or None.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 20}
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 (Gymnasium's own, by that name)
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         self._score = 0.0
         self._task: PolicyTask = make_task(task, self._robot, 1, 0)
         self._body = RigidBody(self._task.robot)
-        width = 2 if isinstance(self._task, BallTask) else 3
-        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (width,), np.float32)
+        self._width = 2 if isinstance(self._task, BallTask) else 3
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._width,), np.float32)
         size = len(self._begin(0))
         self.observation_space = gymnasium.spaces.Box(-FARTHEST, FARTHEST, (size,), np.float32)
 
@@ -102,10 +102,8 @@ class TaskEnv(gymnasium.Env[Array, Array]):
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """One action, for 50 ms; one that is not finite counts as zero, and `info` says so."""
         told = np.asarray(action, dtype=float)
-        if told.shape != self.action_space.shape:
-            raise RetorqueError(
-                f"an action of '{self._name}' has {self.action_space.shape[0]} numbers, not {told.shape}"
-            )
+        if told.shape != (self._width,):
+            raise RetorqueError(f"an action of '{self._name}' has {self._width} numbers, not the shape {told.shape}")
         info: dict[str, Any] = {"action_not_finite": bool(not np.isfinite(told).all())}
         self._tell(np.clip(np.nan_to_num(told, nan=0.0, posinf=0.0, neginf=0.0), -1.0, 1.0))
         for _ in range(round(PERIOD / self._target.timestep)):

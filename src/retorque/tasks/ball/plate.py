@@ -64,7 +64,8 @@ def on_plate(body: RigidBody, frame: Frame, q: Array, ball: Array) -> Array:
 def linear_model(robot: Robot) -> tuple[Array, Array]:
     """ẋ = A x + B u at home: x is joint error and velocity, the ball's place and velocity; u joint accelerations.
 
-    The plate's frame accelerates by a and tilts by θ: the ball rolls with -5/7 (a + g ẑ x θ) along it.
+    The plate's frame accelerates by a and tilts by θ. The ball rolls with -5/7 (a + g ẑ x θ) + r ẑ x θ̈ along it: while
+    the plate turns under it, its own inertia keeps it where it is.
     """
     n = robot.n
     body, frame = RigidBody(robot), robot.frame("plate")
@@ -77,5 +78,5 @@ def linear_model(robot: Robot) -> tuple[Array, Array]:
     b[n : 2 * n] = np.eye(n)
     a[2 * n : 2 * n + 2, 2 * n + 2 :] = np.eye(2)
     a[2 * n + 2 :, :n] = -ROLLS * GRAVITY * (rotation.T @ up @ jacobian[3:])[:2]
-    b[2 * n + 2 :] = -ROLLS * (rotation.T @ jacobian[:3])[:2]
+    b[2 * n + 2 :] = (rotation.T @ (-ROLLS * jacobian[:3] + BALL_RADIUS * up @ jacobian[3:]))[:2]
     return a, b

@@ -25,6 +25,7 @@ from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
+from retorque.cli.task import TASKS
 from retorque.cli.train import TRAININGS
 from retorque.cli.verb import Verb, VerbGroup
 from retorque.work.errors import RetorqueError, unknown
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "replay": REPLAY,
     "learner": LEARNER,
     "fake": FAKES,
+    "task": TASKS,
 }
 """Every verb, in the order of the help."""
 
@@ -55,6 +57,8 @@ EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
     "numba": "compile",
+    "numba": "plan",
+    "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
     "mink": "mink",

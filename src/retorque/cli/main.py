@@ -57,7 +57,6 @@ EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
     "numba": "compile",
-    "numba": "plan",
     "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.adapters import AdapterChoice, AdapterSettings, halves, supervised
+from retorque.bench.ideal_check import check_ideal
 from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
@@ -119,7 +120,10 @@ def errors_of_part(name: str, world: SourceToOscSettings, cases: list[Case], row
 
 def ideal_motion(task: SourceToOscTask, progress: Callable[[int], None] | None = None) -> Trace:
     """How the ideal robot moves in operational space."""
-    return _second_part(task, Loop(task.ideal(threads=1), task.source.reference, task.source.controller()), progress)
+    target = task.ideal(threads=1)
+    trace = _second_part(task, Loop(target, task.source.reference, task.source.controller()), progress)
+    check_ideal(task.robot, trace, target.diverged)
+    return trace
 
 
 def adapted_motion(

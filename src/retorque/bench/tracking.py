@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.adapters import AdapterChoice, AdapterSettings, halves, supervised
+from retorque.bench.ideal_check import check_ideal
 from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
@@ -120,10 +121,14 @@ def errors_of_part(
 
 
 def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
-    """How the ideal robot moves in the task."""
+    """How the ideal robot moves in the task; refused where it does not cope with it."""
     target = task.ideal(threads=1)
-    loop = Loop(target, task.reference, task.controller())
-    return run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
+    controller = task.controller()
+    loop = Loop(target, task.reference, controller)
+    trace = run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
+    followed = None if task.settings.contact else np.array([task.reference.at(time).position for time in trace.time])
+    check_ideal(task.robot, trace, target.diverged, followed, damping=controller.damping, timestep=target.timestep)
+    return trace
 
 
 def adapted_motion(

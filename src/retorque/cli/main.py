@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
 from retorque.cli.demo import DEMO
+from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
 from retorque.cli.export import EXPORT
+from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
+from retorque.cli.task import TASKS
 from retorque.cli.train import TRAININGS
 from retorque.cli.verb import Verb, VerbGroup
 from retorque.work.errors import RetorqueError, unknown
@@ -42,6 +45,12 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "payload": PAYLOAD,
     "excite": EXCITE,
     "train": TRAININGS,
+    "drive": DRIVE,
+    "record": RECORD,
+    "replay": REPLAY,
+    "learner": LEARNER,
+    "fake": FAKES,
+    "task": TASKS,
     "export": EXPORT,
 }
 """Every verb, in the order of the help."""
@@ -49,9 +58,18 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
 EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
-    "numba": "plan",
+    "numba": "compile",
+    "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
+    "mink": "mink",
+    "mcap": "record",
+    "rosbags": "record",
+    "pylibfranka": "franka",
+    "dynamixel_sdk": "dynamixel",
+    "rtde_control": "ur",
+    "rtde_receive": "ur",
+    "cyclonedds": "ros2",
 }
 """The extra that brings a module."""
 

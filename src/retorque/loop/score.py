@@ -34,6 +34,7 @@ class Score:
         """Length of a window [s]."""
         self._rate = self.period / MEMORY
         self._sums = np.zeros((2, *shape))  # reported torque, correction
+        self._torque_sum, self._correction_sum = self._sums
         self.left, self.mean_correction = np.zeros(shape), np.zeros(shape)
         """(..., n) of the last window: torque that nothing explains, and correction [N·m]."""
         self.good = np.zeros(shape[:-1], dtype=bool)
@@ -75,13 +76,13 @@ class Score:
         if self._count < 0:
             self._begin(report)
         else:
-            self._sums[0] += report[2]
+            np.add(self._torque_sum, report[2], out=self._torque_sum)
             self._count += 1
             if self._count == self._window:
                 self._finish(report)
                 self._begin(report)
                 ended = True
-        self._sums[1] += correction
+        np.add(self._correction_sum, correction, out=self._correction_sum)
         return ended
 
     def _begin(self, report: Array) -> None:

@@ -79,7 +79,8 @@ class Supervisor(Adapter):
         self._clean = np.zeros(lead, dtype=np.int64)
         self._everyone = np.ones(lead, dtype=bool)
         # Correction, its change and the torque of a tick; the last correction lies in the other of two arrays.
-        self._work, self._spare = np.zeros((2, 3, *self._shape))
+        self._work, self._turn = np.zeros((2, 3, *self._shape)), 0
+        self._rows = [tuple(work) for work in self._work]
         self._sizes, self._within = np.zeros((3, *self._shape)), np.zeros((3, *self._shape), dtype=bool)
         self._clear()
 
@@ -121,18 +122,20 @@ class Supervisor(Adapter):
         self._time += step * self.timestep
         self._stamp = state.time
         reports = self._reports
-        shown = reports.take(state, step)
-        shown.time = self._time
+        taken = reports.take(state, step)
+        self._shown = shown = State(self._time, taken.position, taken.velocity, taken.torque)
         if not reports.calm:
             self._codes = self._codes | reports.codes
-        try:
-            with np.errstate(all="ignore"):
+        if reports.calm and not self._faults:
+            try:
                 self.adapter.observe(shown)
-        except Exception:
-            self._faults.add("observe")
+            except Exception:
+                self._faults.add("observe")
         else:
-            if self._faults:
-                self._faults.discard("observe")
+            self._note("observe", self._done(lambda: self.adapter.observe(shown)))
+
+    def due(self) -> bool:
+        return self.adapter.due()
 
     def learn(self) -> Belief | None:
         if not self._fresh:
@@ -157,27 +160,33 @@ class Supervisor(Adapter):
         self._age += 1
         nominal = np.asarray(nominal_torque, dtype=float)
         if nominal.shape == self._shape and self._untroubled():
-            try:
-                with np.errstate(all="ignore"):
-                    asked = self.adapter.correct(self._at(), nominal)
-                work, sizes, within = self._work, self._sizes, self._within
-                correction = np.subtract(asked, nominal, out=work[0])
-                np.subtract(correction, self._last, out=work[1])
-                np.add(nominal, correction, out=work[2])
-            except Exception:
-                asked = None
-            else:
-                np.abs(work, out=sizes)
-                np.less_equal(sizes, self._bounds, out=within)
-                if np.count_nonzero(within) == within.size and not (  # cheaper than `all`; NaN is not within
-                    self._force.active and self._force.limited(correction) is not correction
-                ):
-                    self._work, self._spare = self._spare, work
-                    self._last = self.correction = correction
-                    self._last_nominal[...] = nominal
-                    return self._sent(work[2].copy())
-            return self._sent(self._careful(nominal, asked))
-        return self._sent(self._careful(nominal, None, unasked=True))
+            sent, asked = self._plain(nominal)
+            return self._sent(sent if sent is not None else self._careful(nominal, asked))
+        return self._sent(self._careful(nominal, None))
+
+    def _plain(self, nominal: Array) -> tuple[Array | None, Array | None]:
+        """The torque to send if everything is within its limits, else none, and what the adapter asked for."""
+        correction, change, torque = self._rows[self._turn]
+        try:
+            asked = self.adapter.correct(self._shown, nominal)
+            if asked.shape != self._shape:
+                return None, None
+            np.subtract(asked, nominal, out=correction)
+        except Exception:
+            return None, None
+        np.subtract(correction, self._last, out=change)
+        np.add(nominal, correction, out=torque)
+        sizes, within = self._sizes, self._within
+        np.abs(self._work[self._turn], out=sizes)
+        np.less_equal(sizes, self._bounds, out=within)
+        if np.count_nonzero(within) != within.size:  # cheaper than `all`; NaN is not within
+            return None, asked
+        if self._force.active and not self._force.kept(correction):
+            return None, asked
+        self._turn = 1 - self._turn
+        self._last = self.correction = correction
+        self._last_nominal = nominal
+        return torque.copy(), asked
 
     def log(self) -> tuple[Array, Array, Array]:
         """Time (ticks,), correction (ticks, ..., n) [N·m] and codes (ticks, ...) of the last ticks, in order."""
@@ -213,8 +222,8 @@ class Supervisor(Adapter):
         self._fading.reset()
         self._force.reset()
         self._last = np.zeros(self._shape)
-        self._last_nominal = np.zeros(self._shape)
-        self._last_nominal[...] = self._gravity()
+        self._last_nominal = self._gravity()
+        self._shown = self._at()
         self._held = np.zeros(self._shape[:-1])
         self._codes = self._clean
         self.health = self._clean
@@ -243,12 +252,12 @@ class Supervisor(Adapter):
         position, velocity, torque = self._reports.now
         return State(self._time, position, velocity, torque)
 
-    def _careful(self, nominal: Array, asked: Array | None, unasked: bool = False) -> Array:
+    def _careful(self, nominal: Array, asked: Array | None) -> Array:
         """The torque where something is not as it should be, joint by joint."""
         nominal, usable = self._nominal(nominal)
         if self._unlearnt:
             self._flag(Health.FAULT)
-        if unasked and not self._faults:
+        if asked is None or usable is not self._everyone:
             asked = self._ask(nominal)
         failed = not (isinstance(asked, np.ndarray) and asked.shape == self._shape and asked.dtype.kind == "f")
         residual = np.zeros(self._shape) if failed or asked is None else asked - nominal
@@ -285,7 +294,7 @@ class Supervisor(Adapter):
         if nominal.shape == self._shape and np.isfinite(nominal).all():
             if self._held.any():
                 self._held = np.zeros_like(self._held)
-            self._last_nominal[...] = nominal
+            self._last_nominal = nominal
             return nominal, self._everyone
         if nominal.shape != self._shape:
             nominal = np.full(self._shape, np.nan)
@@ -295,10 +304,12 @@ class Supervisor(Adapter):
         expired = self._held > self.settings.hold
         stand_in = np.where(expired[..., None], self._gravity(), self._last_nominal)
         self._last_nominal = np.where(usable[..., None], nominal, stand_in)
-        return self._last_nominal.copy(), usable
+        return self._last_nominal, usable
 
     def _ask(self, nominal: Array) -> Array | None:
         """The adapter's torque at the last good state, if it gives one."""
+        if self._faults:
+            return None
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(self.adapter.correct(self._at(), nominal))

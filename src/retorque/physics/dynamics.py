@@ -129,6 +129,8 @@ class Dynamics(ABC):
 
     def add(self, x: Array, dx: Array) -> Array:
         """The states (..., states) after small changes (..., 2 nv)."""
+        lead = np.broadcast_shapes(x.shape[:-1], dx.shape[:-1])
+        x, dx = np.broadcast_to(x, (*lead, self.states)), np.broadcast_to(dx, (*lead, 2 * self.nv))
         q = self._moved(x[..., : self.nq], dx[..., : self.nv])
         return np.concatenate([q, x[..., self.nq :] + dx[..., self.nv :]], axis=-1)
 

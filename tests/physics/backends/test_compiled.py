@@ -19,11 +19,11 @@ def test_the_folder_follows_the_sources(tmp_path, monkeypatch) -> None:
 
 
 def test_loaded_code_is_ready_and_shared() -> None:
-    assert compiled.load_kernels() is compiled.load_kernels()
+    assert compiled.load_kernels("tree_kernels") is compiled.load_kernels("tree_kernels")
     assert compiled.ready()
 
 
 def test_without_numba_the_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(RetorqueError, match=r"retorque\[plan\]"):
-        compiled.load_kernels.__wrapped__()
+        compiled.load_kernels.__wrapped__("tree_kernels")

@@ -57,6 +57,8 @@ class ContactForce:
         """(...) where something may be in the way."""
         self._jacobian = np.zeros((*lead, len(self._points), 3, n))
         self._inverse = np.zeros((*lead, len(self._points), 3, n))
+        self._room = np.full(shape, np.inf)  # what a correction may certainly have grown by [N·m]
+        self._grown, self._within = np.zeros(shape), np.zeros(shape, dtype=bool)
         self.active = False
         """Whether any trial is."""
 
@@ -87,6 +89,15 @@ class ContactForce:
         self.active = bool(self.engaged.any())
         for trial in np.argwhere(self.engaged):
             self._look(tuple(trial), report[0][tuple(trial)])
+        self._room[~self.engaged] = np.inf
+
+    def kept(self, correction: Array) -> bool:
+        """Whether a correction (..., n) keeps the promise [N·m]."""
+        grown, within = self._grown, self._within
+        np.subtract(correction, self._anchor, out=grown)
+        np.abs(grown, out=grown)
+        np.less_equal(grown, self._room, out=within)
+        return np.count_nonzero(within) == within.size or self.limited(correction) is correction
 
     def limited(self, correction: Array) -> Array:
         """The correction (..., n) within the promise [N·m]; the same array where it already is."""
@@ -111,6 +122,8 @@ class ContactForce:
             gram = jacobian @ jacobian.T + LEAST_LEVER**2 * np.eye(3)
             self._jacobian[(*trial, index)] = jacobian
             self._inverse[(*trial, index)] = np.linalg.solve(gram, jacobian)
+        most = np.linalg.norm(np.abs(self._inverse[trial]) @ self._band, axis=-1).max()  # if all joints add up
+        self._room[trial] = self.most / max(most, 1e-9) * self._band
 
 
 def _points(robot: Robot) -> list[Frame]:

@@ -27,8 +27,6 @@ class TorqueCheck:
 
     def __init__(self, limit: Array, shape: tuple[int, ...], timestep: float, delay: float):
         self.ticks = max(LEAST_DELAY, round(delay / timestep)) + 1
-        self.middle = np.zeros(shape)
-        """(..., n) what the next report is expected to be near to [N·m]."""
         self.tolerance = SHARE * limit
         """(n,) [N·m]"""
         self._ring = np.zeros((self.ticks, *shape))
@@ -39,7 +37,6 @@ class TorqueCheck:
         """Nothing has been sent yet."""
         self._count = 0
         self._ring[:] = 0.0
-        self.middle[...] = 0.0
 
     @property
     def ready(self) -> bool:
@@ -51,11 +48,12 @@ class TorqueCheck:
         """What was sent last, (..., n) [N·m]."""
         return self._ring[(self._count - 1) % self.ticks]
 
-    def sent(self, torque: Array) -> None:
-        """A torque (..., n) has been sent [N·m]."""
-        self._ring[self._count % self.ticks] = torque
-        self._count += 1
-        self.middle[...] = self._ring[(self._count - self._lag) % self.ticks]
+    def sent(self, torque: Array) -> Array:
+        """A torque (..., n) has been sent; what the next report is expected to be near to, (..., n) [N·m]."""
+        count, ring, ticks = self._count, self._ring, self.ticks
+        ring[count % ticks] = torque
+        self._count = count = count + 1
+        return ring[(count - self._lag) % ticks]
 
     def wrong(self, torque: Array) -> Array:
         """Which joints' reports are not what was sent, (..., n)."""

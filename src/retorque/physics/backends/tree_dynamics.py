@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import pinocchio as pin
 
@@ -13,6 +15,8 @@ from retorque.physics.selection import Selection
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 
+KEPT = 32
+"""Vectors of parameters whose arrays are kept."""
 KIND = {"revolute": 0, "prismatic": 1, "free": 2}
 
 
@@ -28,22 +32,24 @@ class TreeDynamics(Dynamics):
         parameters: Parameters | None = None,
     ):
         super().__init__(robot, timestep, selection=selection, parameters=parameters)
-        self.kernels = load_kernels()
+        self.kernels = load_kernels("trajectory_kernels")
         self.tree = _tree(robot, self.body.model, self.actuated)
-        self._key: bytes | None = None
+        self._known: OrderedDict[bytes, tuple[tuple[Array, ...], tuple[Array, ...]]] = OrderedDict()
         self.numbers(None)
 
     def numbers(self, p: Array | None) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Arrays of the robot's numbers, and of which are free, at a vector (size,); the last are kept."""
+        """Arrays of the robot's numbers, and of which are free, at a vector (size,); the last few are kept."""
         key = b"" if p is None else np.asarray(p, dtype=float).tobytes()
-        if key != self._key:
+        found = self._known.get(key)
+        if found is None:
             own = Numbers.of(self.robot, self.parameters(p))
             free = Chosen.of(self.selection, p)
             flat = (own.inertial.ravel(), own.joints.ravel(), own.terms.ravel(), own.constants.ravel())
             chosen = (free.links.ravel(), free.tens.ravel(), free.joints.ravel(), free.weights)
-            self._numbers = tuple(map(np.array, flat)), tuple(map(np.array, chosen))
-            self._key = key
-        return self._numbers
+            found = self._known[key] = tuple(map(np.array, flat)), tuple(map(np.array, chosen))
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return found
 
     def accelerations(self, q: Array, v: Array, u: Array, p: Array | None) -> Array:
         out = np.empty_like(v)

@@ -217,6 +217,8 @@ typedef struct {
 
 typedef struct rt_core rt_core;
 
+/* Bytes of an rt_model: whoever makes one elsewhere compares. */
+size_t rt_model_bytes(void);
 /* Bytes that one core needs. */
 size_t rt_bytes(const rt_model *model);
 /* Make a core in memory that is aligned to 64; NULL where it cannot serve (too many joints). */

@@ -20,9 +20,7 @@ def model_source(constants: Constants) -> str:
     body = "\n".join(_structure("rt_model", constants, "rt_model", arrays, "  "))
     return (
         '/* Written by `retorque export c`: the robot, the adapter and its weights. */\n#include "model.h"\n\n'
-        "#include <math.h>\n\n"
-        + "\n".join(arrays)
-        + f"\nconst rt_model retorque_model = {{\n{body}\n}};\n"
+        "#include <math.h>\n\n" + "\n".join(arrays) + f"\nconst rt_model retorque_model = {{\n{body}\n}};\n"
     )
 
 

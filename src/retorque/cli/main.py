@@ -56,6 +56,8 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
 """Every verb, in the order of the help."""
 
 EXTRAS = {
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "torch": "train",
     "pyarrow": "identify",
     "numba": "compile",

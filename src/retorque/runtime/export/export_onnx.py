@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def run(settings: Settings) -> Outcome:
             raise RetorqueError(f"{name} differs from NumPy by {check.difference:.2g}; please report this robot")
         line = f"{name}: {len(content) / 1e3:.0f} kB, within {check.difference:.1e} of NumPy, "
         outcome.show(line + f"{check.microseconds:.0f} us a call")
-        outcome.later("written", lambda name=name, content=content: write_whole(settings.out / name, content))
+        outcome.later("written", partial(write_whole, settings.out / name, content))
     return outcome
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -41,7 +42,7 @@ class OnnxGraph:
         self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value, dtype=kind), name))
         return name
 
-    def op(self, kind: str, *inputs: str, **attributes: int | float | str | list[int]) -> str:
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """One operation."""
         name = f"v{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))

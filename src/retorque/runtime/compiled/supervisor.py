@@ -126,6 +126,10 @@ class CompiledSupervisor(CompiledAdapter):
         """`correct` what was handed over; the torque stands in `sent`."""
         self._correct(self._at)
 
+    def repeat_column(self) -> None:
+        """Make TAM's last column of tokens once more, of the first robot: to time it."""
+        self._calls.rt_repeat_column(ctypes.c_void_p(int(self._cores[0])))
+
     @property
     def sent(self) -> Array:
         """(..., n) the last torque [N·m]; the next tick writes over it."""

@@ -52,6 +52,7 @@ _HOME = {
     "WindowedSines": "retorque.control.windowed_sines",
     "identify": "retorque.identify",
     "make_adapter": "retorque.adapt:make",
+    "plant_for": "retorque.loop.plant",
     "profile_of": "retorque.physics.default_profile",
     "run": "retorque.loop.loop",
 }
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from retorque.loop.health import Health
     from retorque.loop.learner import ThreadLearner
     from retorque.loop.loop import Loop, Tick, run
-    from retorque.loop.plant import GravityCompensated, Plant
+    from retorque.loop.plant import GravityCompensated, Plant, plant_for
     from retorque.loop.policy import Policy
     from retorque.loop.supervisor import Supervisor, SupervisorSettings
     from retorque.loop.trace import Trace
@@ -146,6 +147,7 @@ __all__ = [
     "__version__",
     "identify",
     "make_adapter",
+    "plant_for",
     "profile_of",
     "run",
 ]

@@ -66,6 +66,7 @@ class Default(TamRecursive):
         "_old_means",
         "_old_roots",
         "_old_sizes",
+        "_old_evidence",
         "_explanations",
         "_own_since",
         "_refuted",
@@ -93,6 +94,7 @@ class Default(TamRecursive):
         self._since_snapshot = 0.0
         self._old_means = np.zeros((count, self.trials, size))
         self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
         self._own_since = np.full(self.trials, np.inf)
@@ -247,11 +249,14 @@ class Default(TamRecursive):
         for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
             kept[:-1, calm] = kept[1:, calm]
             kept[-1, calm] = now[calm]
+        self._old_evidence[:-1, calm] = self._old_evidence[1:, calm]
+        self._old_evidence[-1, calm] = self._evidence[calm]
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
         self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
     def _forget_noise(self, which: Array) -> None:
-        """What a touch adds to the residuals is not noise: back to how large they were before it began."""
+        """What a touch adds to the residuals is neither noise nor evidence: back to what was before it began."""
+        self._evidence = np.where(which, self._old_evidence[0], self._evidence)
         noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)

@@ -145,7 +145,9 @@ class LinearModel:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n
         low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
-        low[:, ARMATURE], high[:, ARMATURE] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        rotor = self.robot.armature  # the ideal robot is always possible, also where its card's rotors weigh nothing
+        low[:, ARMATURE] = np.minimum(0.5 * p.armature_min, rotor)
+        high[:, ARMATURE] = np.maximum(1.25 * p.armature_max, rotor)
         low[:, VISCOUS], high[:, VISCOUS] = 0.0, 1.25 * p.viscous_max[:, None]
         high[:, BIAS] = 1.5 * p.bias_max[:, None]
         low[:, BIAS] = -high[:, BIAS]

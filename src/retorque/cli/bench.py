@@ -23,6 +23,27 @@ BENCHES = VerbGroup(
             example="retorque bench source-to-osc --adapters direct recursive --trials 100 --json osc.json",
             module="bench.source_to_osc",
         ),
+        "push": Verb(
+            summary="a box pushed to a pose by a planner, under every adapter (TAM, Table 1)",
+            example="retorque bench push --adapters direct tam-recursive --json push.json",
+            module="bench.policy_tasks",
+            settings="PushSettings",
+            function="push",
+        ),
+        "flip": Verb(
+            summary="a cube flipped onto its next face, under every adapter (TAM, Table 1)",
+            example="retorque bench flip --adapters direct tam-recursive --json flip.json",
+            module="bench.policy_tasks",
+            settings="FlipSettings",
+            function="flip",
+        ),
+        "ball": Verb(
+            summary="a ball balanced on a plate from goal to goal, under every adapter (TAM, Table 1)",
+            example="retorque bench ball --adapters direct tam-recursive --json ball.json",
+            module="bench.policy_tasks",
+            settings="BallSettings",
+            function="ball",
+        ),
         "tam-bottleneck": Verb(
             summary="how wide the latent must be (TAM, Table F.2)",
             example="retorque bench tam-bottleneck --json bottleneck.json",

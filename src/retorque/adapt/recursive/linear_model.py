@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.adapt.recursive.prior import covariance_root, prior_of
 from retorque.adapt.recursive.unknowns import (
     ARMATURE,
     BASIS,
@@ -25,6 +24,7 @@ from retorque.adapt.recursive.unknowns import (
     SCALE,
     VISCOUS,
 )
+from retorque.adapt.recursive.unknowns_prior import covariance_root, prior_of
 from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody

@@ -19,6 +19,8 @@ from retorque.work.array import Array
 class SquareRootFilter:
     """`trials` filters of `size` unknowns that start at z ~ N(0, 1)."""
 
+    remembered = ("mean", "root")
+
     def __init__(self, trials: int, size: int, forgetting: float):
         self.trials, self.size = trials, size
         self.forgetting = forgetting

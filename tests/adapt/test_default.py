@@ -58,7 +58,9 @@ def test_what_is_picked_up_is_carried_within_a_second() -> None:
 
 def report(robot: Robot, time: float, trials: int) -> State:
     rate = np.linspace(1.0, 3.0, robot.n)
-    one = np.stack([robot.home + 0.2 * np.sin(rate * time), 0.2 * rate * np.cos(rate * time), 3.0 * np.sin(rate * time)])
+    one = np.stack(
+        [robot.home + 0.2 * np.sin(rate * time), 0.2 * rate * np.cos(rate * time), 3.0 * np.sin(rate * time)]
+    )
     return State(time, *np.repeat(one[:, None], trials, axis=1))
 
 

@@ -1,4 +1,4 @@
-"""Explanations that compete: a wrench is told from a payload, a drive from a touch; what won moves the estimate there."""
+"""Explanations that compete: a wrench is told from a payload, a drive from a touch; what won moves the estimate."""
 
 from __future__ import annotations
 

@@ -127,13 +127,13 @@ class Explanations:
         return -np.swapaxes(hand, -1, -2), -np.swapaxes(arm, -1, -2)
 
     def verdict(self, least: Array, carried: Array) -> Verdict:
-        """What holds against everything from outside.
+        """What holds against everything from outside, and against nothing at all.
 
         Args:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
         """
-        outside = np.max([h.evidence for h in (self._hand, self._arm, self._anything)], axis=0)
+        outside = np.max([h.evidence for h in (self._nothing, self._hand, self._arm, self._anything)], axis=0)
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)

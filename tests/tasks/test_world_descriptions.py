@@ -56,7 +56,7 @@ def test_payloads_come_and_go_and_gains_step_when_they_should() -> None:
     assert cycles.due(5.0, 1e-3) is None
     step = Changes(PANDA, "gain-step-joint", start, 16.0, 0).due(8.0, 1e-3)
     assert step is not None
-    assert ((step.torque_scale / start.torque_scale).min(axis=(1, 2)) == pytest.approx(0.85))
+    assert (step.torque_scale / start.torque_scale).min(axis=(1, 2)) == pytest.approx(0.85)
     assert np.sum(step.torque_scale != start.torque_scale) == 2 * 2
     warm = Changes(PANDA, "thermal", start, 16.0, 0)
     assert np.all(warm.first().friction_amplitude > start.friction_amplitude)
@@ -94,7 +94,10 @@ def faulty(fault: str, seconds: float) -> tuple[list, list]:
 def test_faults_begin_end_and_change_only_what_they_say(fault: str) -> None:
     told, true = faulty(fault, 14.0)
     wrong = [
-        not (np.isclose(s.time, t[0]) and all(np.array_equal(a, b) for a, b in zip((s.position, s.velocity, s.torque), t[1:], strict=True)))
+        not (
+            np.isclose(s.time, t[0])
+            and all(np.array_equal(a, b) for a, b in zip((s.position, s.velocity, s.torque), t[1:], strict=True))
+        )
         for s, t in zip(told, true, strict=True)
     ]
     if fault in ("nan", "repeated", "jitter", "clock-back"):

@@ -30,7 +30,7 @@ PAYLOADS = 3.0
 
 
 def default_force(robot: Robot) -> float:
-    """The weight of three of the largest payloads of the robot's profile [N]: as much as a correction may need at once."""
+    """The weight of three of the largest payloads of the robot's profile [N]: what a correction may need at once."""
     return PAYLOADS * profile_of(robot).payload_mass[1] * float(np.linalg.norm(robot.gravity))
 
 

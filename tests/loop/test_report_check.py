@@ -120,7 +120,7 @@ def test_no_alarm_on_clean_reports(noise: bool, speed: float) -> None:
 
 @pytest.mark.parametrize("fault", ALL_JOINTS)
 def test_a_fault_of_all_joints_fades_them_with_its_code(fault: str) -> None:
-    supervisor, gains, codes = run(fault, 1.6)
+    _, gains, codes = run(fault, 1.6)
     assert np.all(codes[:490] == 0)
     assert np.any(codes[500:] & ALL_JOINTS[fault], axis=0).all()
     # A joint that happens to be slow, or to carry no torque, shows nothing wrong: most must have faded.
@@ -131,7 +131,7 @@ def test_a_fault_of_all_joints_fades_them_with_its_code(fault: str) -> None:
 @pytest.mark.parametrize("noise", [False, True])
 @pytest.mark.parametrize("fault", ONE_JOINT)
 def test_a_fault_of_one_joint_fades_that_joint_only(fault: str, noise: bool) -> None:
-    supervisor, gains, codes = run(fault, 1.6, noise=noise)
+    _, gains, codes = run(fault, 1.6, noise=noise)
     assert np.all(codes[:490] == 0)
     assert np.any(codes[500:] & ONE_JOINT[fault], axis=0).all()
     assert gains[500:, :, 3].min(axis=0).max() == 0.0

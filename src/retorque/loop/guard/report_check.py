@@ -73,7 +73,7 @@ class ReportCheck:
         self.motion.reset()
         self.torque.reset()
         self._ticks, self._watch, self.calm = 0, 0, False
-        self.suspect = self.fault = self._nothing
+        self.suspect = self.fault = self._rebuild = self._nothing
         self.codes = self._nobody
         self.range_gain = self._inside
         """(..., 1) what is left of the correction near the ends of the joints' ranges."""
@@ -144,7 +144,9 @@ class ReportCheck:
         slipped = motion.slipped
         self.suspect = motion.suspect & ~(lasting[0] & motion.rebuilt)
         self.fault = lasting.any(axis=0) | slipped
-        self._keep(raw, motion.position, motion.velocity, wrong)
+        # A wrong velocity passes for a right one now and then: its joint's is rebuilt until all suspicion is gone.
+        self._rebuild = (self._rebuild | (motion.disagree & lasting[0])) & (self._level[0] > 0.0)
+        self._keep(raw, motion.position, np.where(self._rebuild, motion.rate, motion.velocity), wrong)
         codes = self._codes(raw, motion.missing, motion.dead, motion.disagree & lasting[0], slipped, wrong & finite)
         codes |= np.where(saturated.any(axis=-1), int(Health.SATURATED), 0)
         self.codes = codes | self._fade_in_range()

@@ -216,7 +216,8 @@ def _tam_parts(robot: Robot, tam: TamAdapter, nominal: Array, settings: Settings
     def correct() -> object:
         return tam.adaptor.correction(q, qd, torque, nominal, ideal, probes)
 
-    def encode() -> None:  # the warm-up alone is longer than the longest history
+    def encode() -> None:  # the last column again; the warm-up alone is longer than the longest history
+        tam.patches.columns -= 1
         tam.adaptor.set_latent(tam.encoder.push(tam.patches.next()))
 
     yield _row(robot, "tam adaptor", _times(correct, settings.ticks), paper=155.0)

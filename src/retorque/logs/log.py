@@ -116,6 +116,7 @@ class Log:
             yield from self._folder(path)
             return
         table = open_table(path)
+        table.check(self.robot)
         self.by_order = table.names is None and self.columns is None
         where = path.name
         current = self.drive_gains is not None

@@ -134,6 +134,9 @@ class Supervisor(Adapter):
         else:
             self._note("observe", self._done(lambda: self.adapter.observe(shown)))
 
+    def due(self) -> bool:
+        return self.adapter.due()
+
     def learn(self) -> Belief | None:
         if not self._fresh:
             return None  # the same samples twice would count twice
@@ -333,7 +336,7 @@ class Supervisor(Adapter):
         if self._force.active:
             kept = self._force.limited(cut)
             if kept is not cut:
-                self._flag(Health.FORCE_LIMIT, (kept != cut).any(axis=-1))
+                self._flag(Health.FORCE_LIMIT, (np.abs(kept - cut) > 1e-9).any(axis=-1))
                 cut = np.minimum(np.maximum(kept, -self.residual_limit), self.residual_limit)
         if self._ticks:
             slow = self._last + np.minimum(np.maximum(cut - self._last, -self._step_limit), self._step_limit)

@@ -59,7 +59,7 @@ class Dropped:
 
     def damage(self) -> DamagedLog | None:
         """What it means that so much is impossible, if it is that."""
-        if not self.impossible or self.counts["rows with impossible values"] < 0.4 * self.rows:
+        if not self.rows or self.counts["rows with impossible values"] < 0.4 * self.rows:
             return None
         worst, _ = self.impossible.most_common(1)[0]
         hints = {

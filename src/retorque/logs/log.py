@@ -141,6 +141,14 @@ class Log:
                 yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
         self._note_cut(table)
 
+    def has_currents(self) -> bool:
+        """Whether the first file holds motor currents and no torques."""
+        if self.columns is not None and self.columns.files:
+            return "torque" not in self.columns.files
+        table = open_table(self.paths[0])
+        picked = pick(self.columns, table.names, table.width, self.robot, self.paths[0].name)
+        return picked.is_current or table.names is None
+
     def _note_cut(self, table: Table) -> None:
         if table.cut:
             self._reading.notes.append(f"'{table.path.name}' ends within its compressed data: the rest of it is lost")

@@ -75,18 +75,25 @@ class Verdict:
 
 
 @dataclass
-class _Case:
+class Case:
     """What has been found so far."""
 
     level: int = 0
+    """0 trust, 1 doubt, 2 refuse."""
     causes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
     def add(self, level: int, reason: str, cause: str = "") -> None:
+        """One more sentence, with its cause where it is known."""
         self.level = max(self.level, level)
         self.reasons.append(reason)
         if cause and cause not in self.causes:
             self.causes.append(cause)
+
+    def end(self, evidence: dict[str, Any]) -> Verdict:
+        """The verdict."""
+        word: Word = ("trust", "doubt", "refuse")[self.level]
+        return Verdict(verdict=word, causes=tuple(self.causes), reasons=tuple(self.reasons), evidence=evidence)
 
 
 def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tuple[str, str], ...] = ()) -> Verdict:
@@ -98,20 +105,20 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
         friction: the friction model.
         channels: causes and sentences that the raw channels gave away.
     """
-    case = _Case()
+    case = Case()
     for cause, sentence in channels:
         case.add(2, sentence, cause)
     moving = np.ptp(motion.q, axis=0) > STILL
     if not np.any(moving):
         case.add(2, "no joint moved, so that the log says nothing about inertia or friction", "no motion")
-        return _end(case, {})
+        return case.end({})
     at = thinned(motion)
     reading = Reading(robot, friction, motion[at])
     fit, held = reading.fit(), reading.held_back()
     scale, shift = scales(reading), shifts(reading, fit)
     evidence = _evidence(reading, fit, held, scale, shift)
     if "dead channel" in case.causes or "frozen channel" in case.causes or "zeros" in case.causes:
-        return _end(case, evidence)  # whatever else looks odd follows from that
+        return case.end(evidence)  # whatever else looks odd follows from that
     suspicious = _suspicions(case, reading, fit, held, moving, shift)
     best, gain = _best(likely(reading), fit, (None, 0.0))
     if suspicious or gain > BETTER:
@@ -122,10 +129,10 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
         _scale(case, robot, scale, moving)
     if case.level and not case.causes:
         case.add(case.level, "no other reading of the log explains it better: is it another robot?", "wrong robot")
-    return _end(case, evidence)
+    return case.end(evidence)
 
 
-def _blame(case: _Case, best: Guess, gain: float, moving: Array) -> None:
+def _blame(case: Case, best: Guess, gain: float, moving: Array) -> None:
     """Say what the best other reading means; one that leaves most unexplained is no explanation."""
     if best.cause != "wrong robot" and float(np.max(best.fit().share[moving])) > MUCH:
         case.add(2, "no other reading of the log explains it: is it another robot?", "wrong robot")
@@ -133,7 +140,7 @@ def _blame(case: _Case, best: Guess, gain: float, moving: Array) -> None:
     case.add(2 if gain > CLEAR else 1, f"the log fits far better {best.words}", best.cause)
 
 
-def _suspicions(case: _Case, reading: Reading, fit: Fit, held: Array, moving: Array, shift: Shifts) -> bool:
+def _suspicions(case: Case, reading: Reading, fit: Fit, held: Array, moving: Array, shift: Shifts) -> bool:
     """Whether to look for a cause; what is bad enough by itself is added to the case."""
     joint = reading.robot.joint_names
     bad = [joint[j] for j in np.flatnonzero(moving & (held > MUCH))]
@@ -162,7 +169,7 @@ def _best(tried: Any, fit: Fit, known: tuple[Guess | None, float]) -> tuple[Gues
     return best, gain
 
 
-def _scale(case: _Case, robot: Robot, scale: Scales, moving: Array) -> None:
+def _scale(case: Case, robot: Robot, scale: Scales, moving: Array) -> None:
     """Torques that are not the card's size: units, gear ratios, drive gains."""
     if not np.isfinite(scale.common):
         return
@@ -217,8 +224,3 @@ def _follows(residual: Array, signal: Array, bins: int = 12) -> Array:
         )
         out[j] = between / total if total > 0.0 else 0.0
     return out
-
-
-def _end(case: _Case, evidence: dict[str, Any]) -> Verdict:
-    word: Word = ("trust", "doubt", "refuse")[case.level]
-    return Verdict(verdict=word, causes=tuple(case.causes), reasons=tuple(case.reasons), evidence=evidence)

@@ -1,4 +1,5 @@
-"""Simulated motion of robots whose true parameters are known; slow tests run only when asked for (RETORQUE_SLOW=1)."""
+"""Slow tests run only when asked for (`RETORQUE_SLOW=1`); recorded data beside the checkout; motion of robots whose
+true parameters are known."""
 
 from __future__ import annotations
 
@@ -40,10 +41,10 @@ class Truth:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of recorded logs beside the checkout."""
+    """The folder of source models and recorded logs beside the checkout."""
     folder = Path(__file__).resolve().parents[1].parent / "shared"
     if not (folder / "data").is_dir():
-        pytest.skip("shared data is not beside the checkout: ../shared/data is needed for recorded logs")
+        pytest.skip("shared data is not beside the checkout: ../shared is needed for recorded logs and source models")
     return folder
 
 

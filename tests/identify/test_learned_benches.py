@@ -52,7 +52,7 @@ def test_odd_settings_are_refused() -> None:
         identification.run(identification.Settings(methods=("sdpp",)))
     with pytest.raises(RetorqueError, match="between 1 and"):
         inverse_dynamics.run(inverse_dynamics.Settings(trials=0))
-    with pytest.raises(RetorqueError, match="1"):
+    with pytest.raises(RetorqueError, match="between 1 and"):
         impedance_tracking.run(impedance_tracking.Settings(routes=0))
 
 

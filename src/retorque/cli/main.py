@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
 from retorque.cli.demo import DEMO
+from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
+from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
+from retorque.cli.task import TASKS
 from retorque.cli.train import TRAININGS
 from retorque.cli.verb import Verb, VerbGroup
 from retorque.work.errors import RetorqueError, unknown
@@ -41,14 +44,30 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "payload": PAYLOAD,
     "excite": EXCITE,
     "train": TRAININGS,
+    "drive": DRIVE,
+    "record": RECORD,
+    "replay": REPLAY,
+    "learner": LEARNER,
+    "fake": FAKES,
+    "task": TASKS,
 }
 """Every verb, in the order of the help."""
 
 EXTRAS = {
     "torch": "train",
     "pyarrow": "identify",
+    "numba": "compile",
+    "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
+    "mink": "mink",
+    "mcap": "record",
+    "rosbags": "record",
+    "pylibfranka": "franka",
+    "dynamixel_sdk": "dynamixel",
+    "rtde_control": "ur",
+    "rtde_receive": "ur",
+    "cyclonedds": "ros2",
 }
 """The extra that brings a module."""
 
@@ -133,6 +152,8 @@ def _help(words: list[str], summary: str, commands: dict[str, Verb | VerbGroup])
 def _run(name: str, command: Verb, arguments: list[str]) -> int:
     from retorque.cli.options import parse
 
+    with contextlib.suppress(OSError):  # a user's own class, named module:Class, is looked for where we were called
+        sys.path.append(os.getcwd())
     with _interrupts_held():
         module = import_module(f"retorque.{command.module}")
     settings = parse(name, command, getattr(module, command.settings), arguments)

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import numpy as np
 
 from retorque.robots import rotation
-from retorque.robots.assemble import Marker, assemble
+from retorque.robots.formats.assemble import Marker, assemble
+from retorque.robots.formats.tree import Body, Hinge, vector
+from retorque.robots.formats.urdf_writer import UNLIMITED, write_urdf
+from retorque.robots.formats.xml_file import read_xml
 from retorque.robots.robot import Joint, Kind, Robot
-from retorque.robots.tree import Body, Hinge, vector
-from retorque.robots.urdf_writer import UNLIMITED, write_urdf
-from retorque.robots.xml_file import read_xml
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

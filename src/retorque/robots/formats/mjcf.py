@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 
 from retorque.robots import rotation
-from retorque.robots.assemble import Marker, assemble
-from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
+from retorque.robots.formats.assemble import Marker, assemble
+from retorque.robots.formats.mjcf_writer import to_mjmodel, write_mjcf
+from retorque.robots.formats.tree import Body, Hinge, vector
+from retorque.robots.formats.xml_file import as_utf8
 from retorque.robots.robot import Geom, Joint, Kind, Robot, Shape
-from retorque.robots.tree import Body, Hinge, vector
-from retorque.robots.xml_file import as_utf8
 from retorque.work.errors import RetorqueError, unknown
 
 __all__ = ["read_menagerie", "read_mjcf", "to_mjmodel", "write_mjcf"]

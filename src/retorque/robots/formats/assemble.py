@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from retorque.robots import validate
+from retorque.robots.formats.tree import Body, all_joints, cut, default_end, default_home, frame_at
 from retorque.robots.robot import Robot
-from retorque.robots.tree import Body, all_joints, cut, default_end, default_home, frame_at
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

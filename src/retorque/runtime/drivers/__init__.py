@@ -1,0 +1,13 @@
+"""Robots behind `Plant`, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DRIVERS: Mapping[str, tuple[str, str]] = {
+    "franka": ("retorque.runtime.drivers.franka:Franka", "Franka arms over libfranka, joint torques at 1 kHz"),
+    "dynamixel": ("retorque.runtime.drivers.dynamixel:Dynamixel", "Dynamixel servos, goal current at 200 Hz"),
+}
+"""Every driver on board: where its class is, and what it drives."""
+
+__all__ = ["DRIVERS"]

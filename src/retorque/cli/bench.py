@@ -69,6 +69,16 @@ BENCHES = VerbGroup(
             example="retorque bench real-logs --json real-logs.json",
             module="bench.real_logs",
         ),
+        "damaged-logs": Verb(
+            summary="whether logs damaged on purpose are refused, and for the right reason",
+            example="retorque bench damaged-logs --data ../shared/data --json damaged-logs.json",
+            module="bench.damaged_logs",
+        ),
+        "payload": Verb(
+            summary="whether a payload's error bars hold where drive gains are wrong",
+            example="retorque bench payload --arms 50 --json payload.json",
+            module="bench.payload_errors",
+        ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",
             example="retorque bench speed --json speed.json",

@@ -21,6 +21,7 @@ from retorque.cli.bench import BENCHES
 from retorque.cli.demo import DEMO
 from retorque.cli.excite import EXCITE
 from retorque.cli.identify import IDENTIFY
+from retorque.cli.mpc import MPC
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
 from retorque.cli.train import TRAININGS
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "identify": IDENTIFY,
     "payload": PAYLOAD,
     "excite": EXCITE,
+    "mpc": MPC,
     "train": TRAININGS,
 }
 """Every verb, in the order of the help."""

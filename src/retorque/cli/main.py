@@ -24,6 +24,7 @@ from retorque.cli.excite import EXCITE
 from retorque.cli.export import EXPORT
 from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
+from retorque.cli.mpc import MPC
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
 from retorque.cli.task import TASKS
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "identify": IDENTIFY,
     "payload": PAYLOAD,
     "excite": EXCITE,
+    "mpc": MPC,
     "train": TRAININGS,
     "drive": DRIVE,
     "record": RECORD,

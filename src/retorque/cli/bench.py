@@ -43,6 +43,11 @@ BENCHES = VerbGroup(
             example="retorque bench real-logs --json real-logs.json",
             module="bench.real_logs",
         ),
+        "wrench": Verb(
+            summary="wrenches from motor signals against the true ones (minimalist compliance, Figure 3)",
+            example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
+            module="bench.wrench",
+        ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",
             example="retorque bench speed --json speed.json",

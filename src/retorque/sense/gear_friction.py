@@ -62,7 +62,10 @@ def _friction(
             gone = 1.0 - np.exp(-rest[t, j] / FORGETTING)
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
             known = error * error / 3.0 * (level * z) ** 2
-            between = level * level / 3.0 * max(1.0 - z * z, gone)
+            hidden = max(1.0 - z * z, gone)
+            if rest[t, j] > 0.0:
+                hidden = max(hidden, 0.5)  # at rest, friction answers to whatever changes
+            between = level * level / 3.0 * hidden
             variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
             resting[t, j] = max(1.0 - abs(z), gone)
 

@@ -48,6 +48,11 @@ BENCHES = VerbGroup(
             example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
             module="bench.wrench",
         ),
+        "compliance": Verb(
+            summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
+            example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
+            module="bench.compliance",
+        ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",
             example="retorque bench speed --json speed.json",

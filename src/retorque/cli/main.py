@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
 from retorque.cli.excite import EXCITE
 from retorque.cli.identify import IDENTIFY
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "payload": PAYLOAD,
     "excite": EXCITE,
     "train": TRAININGS,
+    "comply": COMPLY,
 }
 """Every verb, in the order of the help."""
 

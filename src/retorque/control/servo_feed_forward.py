@@ -19,7 +19,9 @@ class FeedForwardSettings:
     """Time constant with which felt loads are taken over [s]; infinite: not at all."""
     friction: float = 0.9
     """Share of the cards' friction that is fed forward."""
-    slow: float = 0.03
+    smooth: float = 0.1
+    """Time constant of the joint speed that friction is fed forward by [s]."""
+    slow: float = 0.06
     """Speed below which friction is fed forward in proportion [rad/s]."""
 
 
@@ -50,19 +52,21 @@ class ServoFeedForward:
         emf = joints.torque_constant / (joints.velocity_constant * joints.winding_resistance)
         self._drag = joints.viscous + np.nan_to_num(emf)
         self._share = min(1.0, timestep / s.load_time)
+        self._follow = min(1.0, timestep / s.smooth)
         n = len(joints.motors)
-        self._load, self._before = np.zeros((trials, n)), np.zeros((trials, n))
+        self._load, self._before, self._velocity = np.zeros((3, trials, n))
 
     def reset(self, q: Array) -> None:
         """Begin at joint targets (trials, n), with no load."""
         self._before[:] = q
-        self._load[:] = 0.0
+        self._load[:], self._velocity[:] = 0.0, 0.0
 
     def offsets(self, tree: CompiledTree, q: Array, wrench: Array | None) -> Array:
         """Offsets (trials, n) [rad] of targets q (trials, n) under felt wrenches (trials, sites, 6)."""
         s, j = self.settings, self._joints
-        velocity = (q - self._before) / self._timestep
+        self._velocity += self._follow * ((q - self._before) / self._timestep - self._velocity)
         self._before[:] = q
+        velocity = self._velocity
         if wrench is not None:
             felt = np.einsum("tsrn,tsr,sn->tn", tree.jacobian, wrench, self._used)
             self._load += self._share * (felt - self._load)

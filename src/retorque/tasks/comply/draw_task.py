@@ -39,6 +39,8 @@ PEN_RADIUS = 0.004
 """[m]"""
 PEN_FRICTION = 0.3
 """Of a felt pen on a whiteboard."""
+BANDWIDTH = 15.0
+"""Of the momentum observer while something is touched [1/s]."""
 ACROSS = 0.2
 """Force across the normal that is expected, as a share of the force along it."""
 SETTLING = 1.0
@@ -240,7 +242,8 @@ class DrawTask:
             torque = QuasiStatic(robot, trials, settings=published, used=used_at_all)
             source: WrenchEstimator = PublicCodeEstimator(robot, self.sites, torque, body.prior, trials=trials)
         elif method in ("retorque", "without f_ext"):
-            torque = Momentum(robot, trials, settings=TorqueSettings(noise=body.noise), used=used_at_all)
+            own = TorqueSettings(noise=body.noise)
+            torque = Momentum(robot, trials, settings=own, used=used_at_all, bandwidth=BANDWIDTH)
             source = WrenchEstimator(robot, self.sites, torque, prior, EstimatorSettings(), trials)
         else:
             raise unknown("method", method, METHODS)

@@ -138,6 +138,6 @@ class QuasiStatic(ExternalTorque):
         return self.smooth
 
     def settle(self, external: Array, free: Array) -> None:
-        """Where nothing touches (trials,), what looks external (trials, n) is friction of joints at rest."""
+        """Where nothing touches a joint's sites (trials, n), what looks external is friction of joints at rest."""
         lost = self.friction.last
         self.friction.settle(lost - external, self._drive, free)

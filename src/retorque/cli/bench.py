@@ -98,6 +98,14 @@ BENCHES = VerbGroup(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",
             module="bench.mpc.mpc_speed",
+        "wrench": Verb(
+            summary="wrenches from motor signals against the true ones (minimalist compliance, Figure 3)",
+            example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
+            module="bench.wrench",
+        "compliance": Verb(
+            summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
+            example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
+            module="bench.compliance",
         ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",

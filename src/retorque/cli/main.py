@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
 from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "fake": FAKES,
     "task": TASKS,
     "export": EXPORT,
+    "comply": COMPLY,
 }
 """Every verb, in the order of the help."""
 

@@ -54,6 +54,7 @@ class Driver(ABC):
         self._limit = robot.torque_limit
         self._step = np.inf
         self._gravity = np.zeros(robot.n)
+        self._position: Array | None = None  # the last one that was finite
         self._sent: Array | None = None
 
     def start(self, act: bool = False) -> None:
@@ -65,8 +66,11 @@ class Driver(ABC):
     def read(self) -> State:
         """The newest report, gravity included in its torque."""
         state = self._report()
+        good = np.isfinite(state.position).all()
+        if good:
+            self._position = state.position
         if self.adds_gravity:
-            if np.isfinite(state.position).all():
+            if good:
                 self._gravity = self._body.gravity(state.position)
             state.torque = state.torque + self._gravity
         return state

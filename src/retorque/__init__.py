@@ -50,13 +50,15 @@ _HOME = {
     "TorqueAction": "retorque.control.action",
     "Trace": "retorque.loop.trace",
     "WindowedSines": "retorque.control.windowed_sines",
+    "identify": "retorque.identify",
     "make_adapter": "retorque.adapt:make",
     "profile_of": "retorque.physics.default_profile",
     "run": "retorque.loop.loop",
 }
-"""Where each public name lives; after a colon, what it is called there."""
+"""Where each public name lives; after a colon, what it is called there. `identify` is a room itself."""
 
 if TYPE_CHECKING:
+    from retorque import identify
     from retorque.adapt import make as make_adapter
     from retorque.control.action import Action, JointAction, PoseAction, TorqueAction
     from retorque.control.controller import Controller
@@ -92,7 +94,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'retorque' has no attribute '{name}'; it has: {', '.join(__all__)}")
     module, _, called = _HOME[name].partition(":")
-    value = getattr(import_module(module), called or name)
+    home = import_module(module)
+    value = home if module == f"{__name__}.{name}" else getattr(home, called or name)
     globals()[name] = value
     return value
 
@@ -141,6 +144,7 @@ __all__ = [
     "Trace",
     "WindowedSines",
     "__version__",
+    "identify",
     "make_adapter",
     "profile_of",
     "run",

@@ -10,7 +10,7 @@ from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
-from retorque.robots.mjcf import write_mjcf
+from retorque.robots.formats.mjcf import write_mjcf
 from retorque.robots.robot import Frame, Robot
 from retorque.simulate.scene import Scene, Wall
 from retorque.simulate.target import Target

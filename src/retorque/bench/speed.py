@@ -25,7 +25,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.sensors import SensorSettings
@@ -158,7 +158,8 @@ class Timed(Adapter):
 
     def __init__(self, adapter: Adapter):
         self.adapter, self.robot, self.trials = adapter, adapter.robot, adapter.trials
-        self.timestep, self.learn_every, self.health = adapter.timestep, adapter.learn_every, adapter.health
+        self.timestep, self.seed = adapter.timestep, adapter.seed
+        self.learn_every, self.health = adapter.learn_every, adapter.health
         self.tick: list[float] = []
         """Of `observe` and `correct` together, one a tick [us]."""
         self.learning: list[float] = []
@@ -215,7 +216,8 @@ def _tam_parts(robot: Robot, tam: TamAdapter, nominal: Array, settings: Settings
     def correct() -> object:
         return tam.adaptor.correction(q, qd, torque, nominal, ideal, probes)
 
-    def encode() -> None:  # the warm-up alone is longer than the longest history
+    def encode() -> None:  # the last column again; the warm-up alone is longer than the longest history
+        tam.patches.columns -= 1
         tam.adaptor.set_latent(tam.encoder.push(tam.patches.next()))
 
     yield _row(robot, "tam adaptor", _times(correct, settings.ticks), paper=155.0)

@@ -13,10 +13,36 @@ BENCHES = VerbGroup(
             module="bench.tracking",
             bare={"--payload-step": "1.0"},
         ),
+        "worlds": Verb(
+            summary="adapters where robots are touched, loaded, worn or misreported: worst ratio and regret of each",
+            example="retorque bench worlds --worlds wall lean payload --adapters default recursive --json worlds.json",
+            module="bench.worlds",
+        ),
         "source-to-osc": Verb(
             summary="what is learnt under joint impedance, used in operational space (TAM, Table 2)",
             example="retorque bench source-to-osc --adapters direct recursive --trials 100 --json osc.json",
             module="bench.source_to_osc",
+        ),
+        "push": Verb(
+            summary="a box pushed to a pose by a planner, under every adapter (TAM, Table 1)",
+            example="retorque bench push --adapters direct tam-recursive --json push.json",
+            module="bench.policy_tasks",
+            settings="PushSettings",
+            function="push",
+        ),
+        "flip": Verb(
+            summary="a cube flipped onto its next face, under every adapter (TAM, Table 1)",
+            example="retorque bench flip --adapters direct tam-recursive --json flip.json",
+            module="bench.policy_tasks",
+            settings="FlipSettings",
+            function="flip",
+        ),
+        "ball": Verb(
+            summary="a ball balanced on a plate from goal to goal, under every adapter (TAM, Table 1)",
+            example="retorque bench ball --adapters direct tam-recursive --json ball.json",
+            module="bench.policy_tasks",
+            settings="BallSettings",
+            function="ball",
         ),
         "tam-bottleneck": Verb(
             summary="how wide the latent must be (TAM, Table F.2)",

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import medfilt
 
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -140,8 +139,8 @@ class Cleaner:
         # for times that only rise the running median is the time itself; a single wild time stands out
         wild = np.zeros(len(time), dtype=bool)
         if len(time) >= 5:
-            middle = medfilt(time, 5)
-            middle[:2], middle[-2:] = np.median(time[:5]), np.median(time[-5:])
+            inner = np.median(np.lib.stride_tricks.sliding_window_view(time, 5), axis=1)
+            middle = np.concatenate([inner[:1], inner[:1], inner, inner[-1:], inner[-1:]])
             wild = np.abs(time - middle) > max(50.0 * self.period, 0.5)
             # at a block's edge the median is not centred: two periods of slack are not enough after a pause
             wild[:2] &= np.abs(time[:2] - time[2]) > 60.0

@@ -12,7 +12,7 @@ import numpy as np
 from retorque.logs.clean import Cleaner, Dropped, Limits
 from retorque.logs.columns import Columns, Picked, pick
 from retorque.logs.motion import Motion, join
-from retorque.logs.overlap import SHORTEST, Window
+from retorque.logs.overlap import SHORTEST, OverlapFilter
 from retorque.logs.signal import Filter
 from retorque.logs.table import BLOCK, Table, open_table
 from retorque.robots.robot import Robot
@@ -71,15 +71,15 @@ class Log:
 
     def _pieces(self) -> Iterator[Motion]:
         for path in self.paths:
-            window = Window(self.robot.n, self.filter)
+            window = OverlapFilter(self.robot.n, self.filter)
             for begins, time, values in _stretches(self._believed(path)):
                 if begins:
                     yield from self._finish(window)
-                    window = Window(self.robot.n, self.filter)
+                    window = OverlapFilter(self.robot.n, self.filter)
                 yield from window.push(time, values)
             yield from self._finish(window)
 
-    def _finish(self, window: Window) -> Iterator[Motion]:
+    def _finish(self, window: OverlapFilter) -> Iterator[Motion]:
         if window.rows >= SHORTEST:
             self._reading.pieces += 1
         elif window.rows:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.equation import Equation
-from retorque.adapt.recursive.linear_model import PER_JOINT
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
@@ -36,6 +36,12 @@ PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
 """A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
+FOLLOW = 0.16
+"""Share of a new residual that the felt torque takes over: it follows within 30 ms."""
+YOUNG = (0.3, 0.6)
+"""Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
+MOST_FELT = 0.8
+"""Largest torque from outside that is yielded to, as a share of the torque limit."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -63,7 +69,9 @@ class Default(TamRecursive):
         "_refuted",
         "_undo_mean",
         "_undo_root",
+        "_felt",
     )
+    gain_doubt = 0.15
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -87,7 +95,10 @@ class Default(TamRecursive):
         self._undo_mean = np.zeros((self.trials, size))
         self._undo_root = np.zeros((self.trials, size, size))
         self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
+        self._reopening = Reopening(self.model, self._explanations.columns)
+        self._felt = np.zeros((self.trials, self.robot.n))
         super().reset()
+        self._filter.root[:] = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -174,17 +185,18 @@ class Default(TamRecursive):
         return np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + 0.3
 
     def _open(self, payload: Array, joint: Array, which: Array) -> None:
-        """What has changed is the robot's own: give the estimate doubt about just that, and go on learning."""
-        split = self.robot.n * PER_JOINT
+        """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning."""
         for trial in np.flatnonzero(payload | joint):
-            open_ = np.zeros(self.model.size)
+            found = self._explanations.payload if payload[trial] else self._explanations.joints[which[trial]]
+            mean, covariance = found.mean[trial], found.covariance[trial]
             if payload[trial]:
-                open_[split:-1] = 1.0
+                opening = self._reopening.payload(mean, covariance)
             else:
-                open_[which[trial] * PER_JOINT : (which[trial] + 1) * PER_JOINT] = 1.0
+                opening = self._reopening.joint(int(which[trial]), mean, covariance)
             self._undo_mean[trial], self._undo_root[trial] = self._filter.mean[trial], self._filter.root[trial]
             self._own_since[trial] = 0.0
-            self._filter.widen(int(trial), open_)
+            self._filter.mean[trial] += opening.shift
+            self._filter.widen(int(trial), opening.doubt)
             self._old_means[:, trial], self._old_roots[:, trial] = self._filter.mean[trial], self._filter.root[trial]
         self.disputed &= ~(payload | joint)
 
@@ -220,6 +232,15 @@ class Default(TamRecursive):
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 
     def _answer(self, external: Array, own: Array) -> None:
+        """The network's word counts while a mismatch is young; what lasts from outside is what the estimate misses."""
+        residual = self.residuals.newest
+        sound = self.residuals.sound[:, None]
+        self._felt += np.where(sound, FOLLOW * (-residual - self._felt), 0.0)
+        share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         super()._answer(external, own)
+        self._pushed += share[:, None] * (
+            np.clip(self._felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
+        )
+        self._limit_share(self._pushed)
         most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN)[:, None] * self.unit
         self._own = np.clip(self._own, -most, most)

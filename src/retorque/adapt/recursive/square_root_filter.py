@@ -19,6 +19,8 @@ from retorque.work.array import Array
 class SquareRootFilter:
     """`trials` filters of `size` unknowns that start at z ~ N(0, 1)."""
 
+    remembered = ("mean", "root")
+
     def __init__(self, trials: int, size: int, forgetting: float):
         self.trials, self.size = trials, size
         self.forgetting = forgetting
@@ -64,9 +66,9 @@ class SquareRootFilter:
         if self.forgetting < 1.0:
             self._cap()
 
-    def widen(self, trial: int, deviation: Array) -> None:
-        """Add independent doubt of so many prior standard deviations (size,) to one trial's unknowns."""
-        both = np.concatenate([self.root[trial].T, np.diag(deviation)[deviation > 0.0]])
+    def widen(self, trial: int, columns: Array) -> None:
+        """Add independent doubt to one trial's unknowns: the covariance grows by D Dᵀ, D being (size, m)."""
+        both = np.concatenate([self.root[trial].T, columns.T])
         self.root[trial] = np.asarray(np.linalg.qr(both, mode="r")).T
 
     def project(self, trials: Array, rows: Array, change: Array) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.recursive.contact import LONGEST, RecursiveContact
 from retorque.adapt.recursive.equation import Equation
+from retorque.adapt.recursive.recursive_contact import LONGEST, RecursiveContact
 from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.residual_network import ResidualNetwork
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD, load_weights

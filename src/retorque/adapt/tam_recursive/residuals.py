@@ -69,6 +69,11 @@ class Residuals:
         """Whether a block is complete."""
         return self.history.total - self._closed >= BLOCK
 
+    @property
+    def newest(self) -> Array:
+        """(trials, n) the last block's residual [N·m]."""
+        return self._ring[0]
+
     def close(self, inverse: Inverse) -> bool:
         """End the newest block; whether there is a new residual."""
         total = self.history.total

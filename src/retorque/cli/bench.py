@@ -78,30 +78,37 @@ BENCHES = VerbGroup(
             summary="whether a payload's error bars hold where drive gains are wrong",
             example="retorque bench payload --arms 50 --json payload.json",
             module="bench.payload_errors",
+        ),
         "mpc-planner": Verb(
             summary="which parameters the planner copes with, known and constant (MPC and identification, Table I)",
             example="retorque bench mpc-planner --tasks cartpole --json planner.json",
             module="bench.mpc.mpc_planner",
+        ),
         "mpc": Verb(
             summary="time to objective of every policy while the robot changes (MPC and identification, Table II)",
             example="retorque bench mpc --tasks cartpole --policies information paper --json mpc.json",
             module="bench.mpc.mpc",
+        ),
         "mpc-start-time": Verb(
             summary="when plans should begin: adaptive, the paper's rule, fixed (MPC and identification, IV-E)",
             example="retorque bench mpc-start-time --json start-time.json",
             module="bench.mpc.mpc_start_time",
+        ),
         "mpc-exploration": Verb(
             summary="whether exciting the unknown pays (MPC and identification, IV-D)",
             example="retorque bench mpc-exploration --json exploration.json",
             module="bench.mpc.mpc_exploration",
+        ),
         "mpc-speed": Verb(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",
             module="bench.mpc.mpc_speed",
+        ),
         "wrench": Verb(
             summary="wrenches from motor signals against the true ones (minimalist compliance, Figure 3)",
             example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
             module="bench.wrench",
+        ),
         "compliance": Verb(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",

@@ -53,6 +53,7 @@ _HOME = {
     "identify": "retorque.identify",
     "compiled": "retorque.runtime.compiled.make",
     "make_adapter": "retorque.adapt:make",
+    "plant_for": "retorque.loop.plant",
     "profile_of": "retorque.physics.default_profile",
     "run": "retorque.loop.loop",
 }
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     from retorque.loop.health import Health
     from retorque.loop.learner import ThreadLearner
     from retorque.loop.loop import Loop, Tick, run
-    from retorque.loop.plant import GravityCompensated, Plant
+    from retorque.loop.plant import GravityCompensated, Plant, plant_for
     from retorque.loop.policy import Policy
     from retorque.loop.supervisor import Supervisor, SupervisorSettings
     from retorque.loop.trace import Trace
@@ -149,6 +150,7 @@ __all__ = [
     "compiled",
     "identify",
     "make_adapter",
+    "plant_for",
     "profile_of",
     "run",
 ]

@@ -85,8 +85,8 @@ def run(settings: Settings) -> Report:
     rows.append(_rate(robot, "target with hidden parameters and noise", settings, _target_steps))
     machine = {"cores": os.cpu_count(), "load at the start": load}
     notes = (
-        "times are of one call from Python, for one robot: mean is the median (p50); one thread; "
-        "'compiled' ticks are of the supervised C core alone, with the two calls into it; "
+        "times are of one call from Python, for one robot: mean is the median (p50); one thread; 'compiled' ticks are "
+        "of the supervised C core alone, with the two calls into it; "
         f"load {load:.1f} on {os.cpu_count()} cores at the start: on a busy machine the tails are the other programs'"
     )
     return Report(

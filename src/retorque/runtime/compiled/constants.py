@@ -141,7 +141,7 @@ def _tam_recursive(adapter: Adapter) -> Constants:
             "taps": residuals.TAPS,
             "hidden": w["embed.weight"].shape[1],
             "layers": layers,
-            "block": residuals.BLOCK,
+            "block": adapter.residuals.block,
             "fine": residuals.FINE,
             "coarse": np.array(residuals.COARSE),
             "memory": tam_recursive.MEMORY,

@@ -32,7 +32,8 @@ class Filter:
 
     def stride(self, rate: float) -> int:
         """Keep one sample in this many at a sampling rate [Hz]."""
-        return self.decimate or max(1, int(rate / (10.0 * self.cutoff)))
+        # A rate that was counted from stamps misses a round number by rounding alone.
+        return self.decimate or max(1, int(rate / (10.0 * self.cutoff) + 1e-6))
 
     def smooth(self, values: Array, rate: float) -> Array:
         """Filter along the first axis, forwards and backwards so that nothing is delayed."""

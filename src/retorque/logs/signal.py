@@ -32,8 +32,7 @@ class Filter:
 
     def stride(self, rate: float) -> int:
         """Keep one sample in this many at a sampling rate [Hz]."""
-        # A rate that was counted from stamps misses a round number by rounding alone.
-        return self.decimate or max(1, int(rate / (10.0 * self.cutoff) + 1e-6))
+        return self.decimate or max(1, int(rate / (10.0 * self.cutoff)))
 
     def smooth(self, values: Array, rate: float) -> Array:
         """Filter along the first axis, forwards and backwards so that nothing is delayed."""

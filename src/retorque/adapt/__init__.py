@@ -9,10 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retorque.loop.adapter import Adapter
 from retorque.loop.single import Single
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.work.errors import RetorqueError, unknown
 
 ADAPTERS: dict[str, tuple[str, str]] = {
@@ -61,10 +64,11 @@ def adapter_class(name: str) -> type[Adapter]:
         raise unknown("adapter", name, ADAPTERS)
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # a user's module may fail in any way
         if name in ADAPTERS:
             raise
-        raise RetorqueError(f"cannot load the adapter '{name}' ({error}); name it as module:Class") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise RetorqueError(f"cannot load the adapter '{name}' ({reason}); name it as module:Class") from error
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         raise RetorqueError(f"'{name}' is not an adapter; derive its class from retorque.Adapter")
     return found
@@ -108,8 +112,28 @@ def make(
         if "settings" not in takes:
             raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
         given["settings"] = settings_of(name, settings) if isinstance(settings, Mapping) else settings
-    adapter = found(robot, trials or 1, **given)
+    adapter = found(robot, trials or 1, **given) if weights is None else _tried(found, robot, trials or 1, given)
     return adapter if trials != () else Single(adapter)
+
+
+def _tried(found: type[Adapter], robot: Robot, trials: int, given: dict[str, Any]) -> Adapter:
+    """An adapter with weights of a user's, which must make one tick before they are trusted with a robot."""
+    path, still = given["weights"], np.zeros((trials, robot.n))
+    try:
+        adapter = found(robot, trials, **given)
+        state = State(0.0, robot.home + still, still, still)
+        with np.errstate(all="ignore"):
+            adapter.observe(state)
+            belief = adapter.learn()
+            if belief is not None:
+                adapter.adopt(belief)
+            torque = adapter.correct(state, still)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise RetorqueError(f"'{path}' does not hold its header's network ({error}); train again") from error
+    if not np.all(np.isfinite(torque)):
+        raise RetorqueError(f"the weights in '{path}' give torques that are not finite; train again")
+    adapter.reset()
+    return adapter
 
 
 def takes_weights(name: str) -> bool:

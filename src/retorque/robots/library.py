@@ -35,7 +35,7 @@ def load(name: str | Path) -> Robot:
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
-    if not path.is_file():
+    if not _is_file(path):
         if looks_like_a_path:
             raise RetorqueError(
                 f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
@@ -47,6 +47,13 @@ def load(name: str | Path) -> Robot:
     if path.suffix.lower() in ENDINGS:
         return _from_xml(path)
     raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a zero in it
+        return False
 
 
 def _folder() -> Path:

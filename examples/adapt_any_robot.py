@@ -18,7 +18,7 @@ controller = JointImpedance(robot, profile.tracking_stiffness, critical_damping(
 segments = [Segment(motion, controller)]
 
 ideal = run(Target(robot, Parameters.ideal(robot, 1)), segments, make_adapter("direct", robot))
-for name in ("direct", "recursive"):
+for name in ("direct", "default"):
     adapter = make_adapter(name, robot)
     moved = run(Target(robot, hidden), segments, adapter)
     error = np.rad2deg(np.sqrt(np.mean((moved.position - ideal.position) ** 2)))

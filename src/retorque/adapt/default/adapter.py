@@ -108,7 +108,7 @@ class Default(TamRecursive):
         self._since_snapshot = 0.0
         self._kept = 0
         self._old_means = np.zeros((count, self.trials, size))
-        self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
@@ -122,7 +122,8 @@ class Default(TamRecursive):
         self._place = np.full(self.trials, -1)
         self._walked = 0
         super().reset()
-        self._filter.root[:] = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.root[:] = self._old_roots[:] = closed
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -155,6 +156,7 @@ class Default(TamRecursive):
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
         self._own_since += self._step
+        self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)

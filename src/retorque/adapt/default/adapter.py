@@ -86,6 +86,7 @@ class Default(TamRecursive):
         "_place",
         "_walked",
     )
+    periods = (1e-3, 5e-3)
     gain_doubt = 0.15
     touch = TOUCH
 
@@ -162,6 +163,11 @@ class Default(TamRecursive):
         equation.accepted &= ~self.disputed & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
+
+    def _absorb(self, equation: Equation) -> None:
+        before = self._evidence
+        super()._absorb(equation)
+        self._evidence = np.where(equation.accepted, self._evidence, before)  # what is not learnt from says nothing
 
     def _refresh(self) -> None:
         super()._refresh()

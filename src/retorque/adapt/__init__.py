@@ -19,31 +19,40 @@ from retorque.robots.state import State
 from retorque.work.errors import RetorqueError, unknown
 
 ADAPTERS: dict[str, tuple[str, str]] = {
-    "direct": ("retorque.adapt.direct:Direct", "no correction"),
-    "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
     "default": (
         "retorque.adapt.default.adapter:Default",
         "the one to trust: contact, payload, drive and joint told apart",
     ),
-    "identified": ("retorque.adapt.identified:Identified", "feeds forward what was identified from a log; no learning"),
+    "direct": ("retorque.adapt.direct:Direct", "no correction"),
+    "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
+    "identified": (
+        "retorque.adapt.identified:Identified",
+        "feeds forward what was identified from a log; no learning: wrong as soon as anything changes",
+    ),
     "particle": (
         "retorque.adapt.particle.adapter:Particle",
-        "the TAM paper's particle filter over physical parameters",
+        "the TAM paper's particle filter over physical parameters; takes every touch for a parameter",
     ),
     "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
-    "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
+    "recursive": (
+        "retorque.adapt.recursive.adapter:Recursive",
+        "learns inertias, friction and drive; presses many times too hard against what it touches",
+    ),
     "recursive-contact": (
         "retorque.adapt.recursive.recursive_contact:RecursiveContact",
-        "the same, and knows contact from mismatch",
+        "the same, and knows short contact; what lasts longer than 1.2 s it presses against too",
     ),
     "tam": (
         "retorque.adapt.tam.adapter:TamAdapter",
-        "the learned torque adaptation module, one set of weights for all arms",
+        "the learned torque adaptation module, for all arms; slow where a payload or a drive changes",
     ),
-    "tam-ft": ("retorque.adapt.tam.adapter:FineTuned", "the same, fine-tuned for the robot"),
+    "tam-ft": (
+        "retorque.adapt.tam.adapter:FineTuned",
+        "the same, fine-tuned for the robot; may kick in the first second without a ramp",
+    ),
     "tam-recursive": (
         "retorque.adapt.tam_recursive.adapter:TamRecursive",
-        "recursive-contact, and a network for what linear physics cannot say",
+        "recursive-contact and a network; takes a payload for a push, and lasting touch for its own",
     ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
@@ -53,7 +62,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     ),
     "physpred": ("retorque.adapt.tam.physpred:PhysPred", "predicts the parameters from history and inverts them"),
 }
-"""Every adapter on board: where its class is, and what it does."""
+"""Every adapter on board: where its class is, what it does, and when it is dangerous."""
 
 
 def adapter_class(name: str) -> type[Adapter]:

@@ -42,6 +42,18 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "retorque.adapt.recursive.recursive_contact:RecursiveContact",
         "the same, and knows short contact; what lasts longer than 1.2 s it presses against too",
     ),
+    "observer": (
+        "retorque.adapt.rivals.observer:Observer",
+        "a momentum disturbance observer fed forward; dangerous where anything touches: it cancels every push",
+    ),
+    "adaptive": (
+        "retorque.adapt.rivals.adaptive:Adaptive",
+        "Slotine and Li's adaptive control, composite and projected; dangerous in contact: it takes a push for itself",
+    ),
+    "integral": (
+        "retorque.adapt.rivals.integral:Integral",
+        "bounded integral action on the velocity that is lacking; dangerous at a wall: it presses up to its bound",
+    ),
     "tam": (
         "retorque.adapt.tam.adapter:TamAdapter",
         "the learned torque adaptation module, for all arms; slow where a payload or a drive changes",

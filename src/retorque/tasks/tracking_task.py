@@ -75,7 +75,7 @@ class TrackingTask:
 
     def part(self, rows: slice) -> TrackingTask:
         """The same experiment with some of the trials."""
-        other = object.__new__(TrackingTask)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         r, s, p = self.reference, self.sensors, self.pulses
         other.parameters = self.parameters[rows]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tyro
 
-from retorque.identify.log_options import LogOptions, choose, open_log, plain, write_json
+from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, write_json
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
 from retorque.identify.methods.torque_model import TorqueModel
@@ -54,14 +54,14 @@ class IdentifySettings(LogOptions):
 
 def identify(settings: IdentifySettings) -> Outcome:
     """Run `retorque identify`."""
-    robot = load_robot(settings.robot)
+    out = Outcome()
+    robot = robot_of(settings, settings.logs[0], out) if settings.logs else load_robot(settings.robot)
     method = estimator(settings.method)
     for folder in (settings.report, settings.export):
         if folder is not None:
             check_folder(folder)
     if settings.export and settings.method in BLACK_BOXES:
         raise no_links(settings.method)  # before the long work
-    out = Outcome()
     try:
         return _identify(settings, robot, method, out)
     except DamagedLog as error:

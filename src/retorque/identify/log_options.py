@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from retorque.identify.regression.choose import choose_friction
-from retorque.logs.columns import read_map
+from retorque.logs.columns import Columns, names_joint, read_map
 from retorque.logs.log import Log
 from retorque.logs.motion import MotionSource
 from retorque.logs.signal import Filter
+from retorque.logs.table import open_table
 from retorque.physics.friction import Friction, preset
+from retorque.robots.library import load_as_found
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
@@ -33,6 +35,9 @@ class LogOptions:
     """Mapping file (TOML): time, position, velocity, torque or current as column names or numbers counted from 0; or
     [files], one file a signal in a folder. Without it: the header's names, or the order time, positions, velocities,
     torques (currents where drive gains are given)."""
+    joints: tuple[str, ...] = ()
+    """Joints of a URDF or MJCF file that the log has; the others are locked at zero. Default: those that its columns
+    name, or all."""
     rows: str = ":"
     """Rows of each log to use, A:B, counted from 0, B not included."""
     drive_gains: tuple[str, ...] = ()
@@ -46,6 +51,37 @@ class LogOptions:
     predicts held-out parts of the training log best."""
     json: Path | None = None
     """Write the result here."""
+
+
+def robot_of(settings: LogOptions, path: Path, out: Outcome) -> Robot:
+    """The robot of the options; of a file's joints only those that the log has."""
+    mapping = None if settings.columns is None else read_map(settings.columns)
+    joints: tuple[str, ...] | None = tuple(settings.joints) or (mapping.joints if mapping is not None else None)
+    robot = load_as_found(settings.robot, joints)
+    if joints is None and not _on_board(settings.robot):
+        had = _joints_of(path, mapping, robot)
+        if had and len(had) < robot.n:
+            robot = load_as_found(settings.robot, had)
+    if robot.notes and not _on_board(settings.robot):
+        out.show(f"{robot.name}: {robot.notes}", style="yellow", markup=False)
+    if joints is not None and robot.joint_names != tuple(joints):
+        raise RetorqueError(
+            f"name the joints in the order of the robot's tree: {', '.join(robot.joint_names)} (the log's columns too)"
+        )
+    return robot
+
+
+def _on_board(name: str) -> bool:
+    return not Path(name).expanduser().is_file()
+
+
+def _joints_of(path: Path, mapping: Columns | None, robot: Robot) -> tuple[str, ...]:
+    """The robot's joints whose positions the log names."""
+    file = path / mapping.files["position"] if mapping is not None and mapping.files else path
+    if (mapping is not None and mapping.position is not None) or not file.exists() or file.is_dir():
+        return ()
+    names = open_table(file).names or ()
+    return tuple(joint for joint in robot.joint_names if names_joint(names, joint))
 
 
 def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: str) -> Log:

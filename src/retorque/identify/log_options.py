@@ -7,12 +7,13 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from retorque.identify.regression.choose import choose_friction
 from retorque.logs.columns import Columns, names_joint, read_map
+from retorque.logs.cutoff import choose_cutoff
 from retorque.logs.log import Log
 from retorque.logs.motion import MotionSource
 from retorque.logs.signal import Filter
@@ -42,8 +43,8 @@ class LogOptions:
     """Rows of each log to use, A:B, counted from 0, B not included."""
     drive_gains: tuple[str, ...] = ()
     """Joint torque per motor current [N·m/A], one for each joint, where the log has currents."""
-    cutoff: float = 5.0
-    """Cut-off of the zero-phase filter [Hz]."""
+    cutoff: float | None = None
+    """Cut-off of the zero-phase filter [Hz]; default: from the spectra of the first log, well above its motion."""
     decimate: int = 0
     """Keep one sample in this many; 0 keeps ten for each period of the cut-off frequency."""
     friction: str = "presliding"
@@ -51,6 +52,9 @@ class LogOptions:
     predicts held-out parts of the training log best."""
     json: Path | None = None
     """Write the result here."""
+
+
+AnyOptions = TypeVar("AnyOptions", bound=LogOptions)
 
 
 def robot_of(settings: LogOptions, path: Path, out: Outcome) -> Robot:
@@ -92,8 +96,18 @@ def open_log(settings: LogOptions, robot: Robot, paths: tuple[Path, ...], rows: 
         columns=None if settings.columns is None else read_map(settings.columns),
         rows=parse_rows(rows),
         drive_gains=parse_gains(settings.drive_gains),
-        filter=Filter(cutoff=settings.cutoff, decimate=settings.decimate),
+        filter=Filter(cutoff=settings.cutoff or Filter().cutoff, decimate=settings.decimate),
     )
+
+
+def with_cutoff(settings: AnyOptions, robot: Robot, path: Path, rows: str, out: Outcome) -> AnyOptions:
+    """The settings with a cut-off: the one that was asked for, or one from a log's spectra, which is said."""
+    if settings.cutoff is not None:
+        return settings
+    log = open_log(settings, robot, (path,), rows)
+    cutoff = choose_cutoff(log.raw(path))
+    out.show(f"filter: {cutoff:g} Hz, from the spectra of the motion (--cutoff changes it)", style="dim")
+    return dataclasses.replace(settings, cutoff=cutoff)
 
 
 def parse_rows(text: str) -> slice:

@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 
 from retorque.identify.commands import refused, show_verdict
-from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, write_json
+from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.payload_estimate import COMMON, SENSOR, SINGLE, PayloadEstimate, estimate_payload
 from retorque.identify.payload_gains import SavedGains, Scaled, rough_gains
 from retorque.identify.report.summary import dropped_json
@@ -65,6 +65,8 @@ def payload(settings: PayloadSettings) -> Outcome:
 
 
 def _payload(settings: PayloadSettings, robot: Robot, out: Outcome) -> Outcome:
+    if not _unknown_gains(settings, None):
+        settings = with_cutoff(settings, robot, settings.empty, settings.rows, out)
     saved = None if settings.gains is None else SavedGains.load(settings.gains, robot)
     empty_log, loaded_log = _logs(settings, robot, saved)
     empty: MotionSource = empty_log.load()

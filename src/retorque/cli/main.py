@@ -70,6 +70,7 @@ EXTRAS = {
     "mujoco_menagerie": "menagerie",
     "mink": "mink",
     "mcap": "record",
+    "h5py": "record",
     "rosbags": "record",
     "pylibfranka": "franka",
     "dynamixel_sdk": "dynamixel",

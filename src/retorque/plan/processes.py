@@ -281,6 +281,9 @@ class PlanningJob:
         self.planner.version = 0 if self.plan is None else self.plan.version
         self.number = -1
         self._searched, self._search_takes = -math.inf, 0.5
+        if self.planner.escape is not None:
+            alive = blocks["planner_alive"]
+            self.planner.escape.beat = lambda: alive.write(time=time.monotonic())
 
     def turn(self, samples: Samples, estimate: Array) -> None:
         """One plan."""

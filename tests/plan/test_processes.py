@@ -13,10 +13,10 @@ from retorque.work.errors import RetorqueError
 
 def test_plans_models_and_samples_come_through_arrays() -> None:
     arrays = {
-        "head": np.array([1.0, 0.1, 2, 7.5, 3, 9, 4]),
-        "states": np.arange(20.0).reshape(5, 4),
-        "inputs": np.ones((4, 1)),
-        "gains": np.ones((4, 1, 4)),
+        "head": np.array([1.0, 0.1, 7.5, 3, 9, 4]),
+        "states": np.arange(12.0).reshape(3, 4),
+        "inputs": np.ones((2, 1)),
+        "gains": np.ones((2, 1, 4)),
     }
     plan = plan_of(arrays)
     assert (plan.horizon, plan.version, plan.parameters, plan.iterations) == (2, 9, 4, 3) and plan.states.shape == (
@@ -26,7 +26,8 @@ def test_plans_models_and_samples_come_through_arrays() -> None:
     head = np.array([0.5, 0.9, 0.0, 1.0, 12, 5])
     model = model_of({"head": head, "p": np.ones(2), "deviation": np.zeros(2)})
     assert model.changed and not model.exploring and model.window == 12 and model.version == 5
-    rows = {"head": np.array([2.0, 30, 3]), "states": np.ones((5, 4)), "inputs": np.ones((5, 1)), "valid": np.ones(5)}
+    valid = np.ones(3, dtype=bool)
+    rows = {"head": np.array([2.0, 30]), "states": np.ones((3, 4)), "inputs": np.ones((2, 1)), "valid": valid}
     samples = samples_of(rows)
     assert samples.states.shape == (3, 4) and samples.inputs.shape == (2, 1) and samples.valid.all()
 

@@ -30,7 +30,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
     "recursive-contact": (
-        "retorque.adapt.recursive.contact:RecursiveContact",
+        "retorque.adapt.recursive.recursive_contact:RecursiveContact",
         "the same, and knows contact from mismatch",
     ),
     "tam": (
@@ -94,7 +94,7 @@ def make(
         settings: its settings, as its own dataclass or as names with values.
     """
     found = adapter_class(name)
-    takes = inspect.signature(found.__init__).parameters
+    takes = _arguments(found)
     given: dict[str, Any] = {"timestep": timestep, "seed": seed}
     if "truth" in takes:
         if truth is None:
@@ -107,26 +107,40 @@ def make(
     if settings is not None and settings != {}:
         if "settings" not in takes:
             raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
-        given["settings"] = _settings(name, found, settings) if isinstance(settings, Mapping) else settings
+        given["settings"] = settings_of(name, settings) if isinstance(settings, Mapping) else settings
     adapter = found(robot, trials or 1, **given)
     return adapter if trials != () else Single(adapter)
 
 
-def _settings(name: str, adapter: type[Adapter], values: Mapping[str, Any]) -> object:
+def takes_weights(name: str) -> bool:
+    """Whether an adapter has weights that a user may replace."""
+    return "weights" in _arguments(adapter_class(name))
+
+
+def settings_of(name: str, values: Mapping[str, Any]) -> object:
     """An adapter's settings of names with values; texts, as a command line has them, become numbers."""
-    settings = adapter.settings_type
+    settings = adapter_class(name).settings_type
     if settings is None or not is_dataclass(settings):
         raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
-    kinds = {field.name: field.type for field in fields(settings)}
+    kinds = {field.name: _kind(field.type) for field in fields(settings)}
     found: dict[str, Any] = {}
     for key, value in values.items():
         if key not in kinds:
             raise unknown(f"setting of '{name}'", key, kinds)
         try:
-            found[key] = _number(value, str(kinds[key])) if isinstance(value, str) else value
+            found[key] = _number(value, kinds[key]) if isinstance(value, str) else value
         except ValueError:
             raise RetorqueError(f"the setting '{key}' of '{name}' is a {kinds[key]}, not '{value}'") from None
     return settings(**found)
+
+
+def _arguments(adapter: type[Adapter]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(adapter.__init__).parameters
+
+
+def _kind(annotation: object) -> str:
+    """The name of a field's type, however it was written down."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def _number(text: str, kind: str) -> object:
@@ -137,4 +151,4 @@ def _number(text: str, kind: str) -> object:
     return int(text) if kind == "int" else float(text) if kind == "float" else text
 
 
-__all__ = ["ADAPTERS", "Adapter", "adapter_class", "make"]
+__all__ = ["ADAPTERS", "Adapter", "adapter_class", "make", "settings_of", "takes_weights"]

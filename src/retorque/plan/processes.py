@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -23,10 +23,15 @@ from retorque.plan.planner import Planner
 from retorque.plan.start_time import StartTime
 from retorque.work.array import Array
 from retorque.work.processes import end_with_parent
-from retorque.work.shared_memory import Layout, SharedArrays
+from retorque.work.records import pack_record, unpack_record
+from retorque.work.shared_memory import SharedRecord
 
 LONGEST = 1200
 """Steps of the longest plan that fits."""
+NAMES = 4096
+"""Bytes for the names and shapes in a record."""
+TRIES = 10
+"""Reads before a record that is always being replaced is left for later."""
 STALLED = 5.0
 """A worker that gives no sign of life for so long is ended and started again: longer than any search [s]."""
 SEARCH_EVERY = 1.0
@@ -70,13 +75,13 @@ class ProcessWorkers:
 
     def __init__(self, make: Maker, parts: Parts, length: int = 101):
         self.make, self.parts, self.length = make, parts, length
-        self._layouts = _layouts(parts, length)
+        self._capacity = _capacities(parts, length)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([__name__, "retorque.plan.preload"])
         self.model: Model = parts.modeller.model
         self.plan: Plan | None = None
         self.counts = Counts()
-        self._blocks: dict[str, SharedArrays] = {}
+        self._blocks: dict[str, SharedRecord] = {}
         self._processes: dict[str, BaseProcess] = {}
         self._starting: set[str] = set()
         self._versions = {"plan": 0, "model": 0}
@@ -84,7 +89,7 @@ class ProcessWorkers:
         self._over = False
 
     def __enter__(self) -> ProcessWorkers:
-        self._blocks = {key: SharedArrays(layout) for key, layout in self._layouts.items()}
+        self._blocks = {key: SharedRecord(size) for key, size in self._capacity.items()}
         for role in WORK:
             self._start(role)
         return self
@@ -98,7 +103,6 @@ class ProcessWorkers:
             process.join()
         for block in self._blocks.values():
             block.close()
-            block.unlink()
 
     def reset(self) -> None:
         """A run begins; the workers see it by the samples' numbers starting again."""
@@ -117,16 +121,16 @@ class ProcessWorkers:
 
     def turn(self, samples: Samples, estimate: Array) -> None:
         """Post the newest samples, and take what the workers have."""
-        count = min(len(samples.states), self.length)
-        recent = samples.last(count)
-        states, inputs = (
-            np.zeros((self.length, recent.states.shape[1])),
-            np.zeros((self.length, recent.inputs.shape[1])),
+        recent = samples.last(self.length)
+        head = np.array([recent.time, recent.number])
+        publish(
+            self._blocks["history"],
+            head=head,
+            states=recent.states,
+            inputs=recent.inputs,
+            valid=recent.valid,
+            estimate=estimate,
         )
-        valid = np.zeros(self.length)
-        states[:count], inputs[: count - 1], valid[:count] = recent.states, recent.inputs, recent.valid
-        head = np.array([recent.time, recent.number, count])
-        self._blocks["history"].write(head=head, states=states, inputs=inputs, valid=valid, estimate=estimate)
         self._take_model()
         self._take_plan()
         while self._next and self._next[0].start <= recent.time + 1e-9:
@@ -144,7 +148,7 @@ class ProcessWorkers:
         if block.version == self._versions["plan"]:
             return
         self._versions["plan"] = block.version
-        found = block.read()
+        found = read(block)
         if found is not None:
             plan = plan_of(found)
             if np.all(np.isfinite(plan.inputs)) and np.all(np.isfinite(plan.states)):
@@ -156,18 +160,18 @@ class ProcessWorkers:
         if block.version == self._versions["model"]:
             return
         self._versions["model"] = block.version
-        found = block.read()
+        found = read(block)
         if found is not None and np.all(np.isfinite(found["p"])):
             self.model = model_of(found)
             self.counts.models += 1
 
     def _silent(self, role: str) -> bool:
-        found = self._blocks[f"{role}_alive"].read()
-        return found is not None and time.monotonic() - float(found["time"][0]) > STALLED
+        found = read(self._blocks[f"{role}_alive"])
+        return found is not None and time.monotonic() - float(found["time"]) > STALLED
 
     def _start(self, role: str) -> None:
-        names = {key: block.name for key, block in self._blocks.items()}
-        arguments = (role, self.make, names, self._layouts)
+        paths = {key: block.path for key, block in self._blocks.items()}
+        arguments = (role, self.make, paths)
         process = self._context.Process(target=work, args=arguments, daemon=True)
         process.start()
         self._processes[role] = process
@@ -181,46 +185,49 @@ class ProcessWorkers:
             self._processes[role].kill()
             self._processes[role].join()
             if not self._over:
-                self._blocks[f"{role}_alive"].write(time=time.monotonic() + 10.0)  # it may take a while to wake up
+                publish(
+                    self._blocks[f"{role}_alive"], time=np.array(time.monotonic() + 10.0)
+                )  # it may take a while to wake up
                 self._start(role)
             self._starting.discard(role)
 
         threading.Thread(target=again, name=f"restart {role}", daemon=True).start()
 
 
-def _layouts(parts: Parts, length: int) -> dict[str, Layout]:
+def _capacities(parts: Parts, length: int) -> dict[str, int]:
+    """Bytes that each record may need."""
     d, size = parts.planner.ilqr.dynamics, parts.modeller.free.size
-    states, inputs = d.states, d.inputs
-    return {
-        "history": {
-            "head": (3,),
-            "states": (length, states),
-            "inputs": (length, inputs),
-            "valid": (length,),
-            "estimate": (states,),
-        },
-        "plan": {
-            "head": (7,),
-            "states": (LONGEST + 1, states),
-            "inputs": (LONGEST, inputs),
-            "gains": (LONGEST, inputs, states),
-        },
-        "model": {"head": (6,), "p": (size,), "deviation": (size,)},
-        "planner_alive": {"time": (1,)},
-        "modeller_alive": {"time": (1,)},
-    }
+    row = d.states + d.inputs + 1
+    plan = (LONGEST + 1) * (row + d.inputs * d.states)
+    numbers = {"history": (length + 1) * row, "plan": plan, "model": 2 * size, "planner_alive": 1, "modeller_alive": 1}
+    return {key: 8 * count + NAMES for key, count in numbers.items()}
 
 
-def plan_of(found: dict[str, Array]) -> Plan:
+def publish(record: SharedRecord, **arrays: Array) -> None:
+    """Make some arrays the newest of a record."""
+    record.publish(pack_record(arrays))
+
+
+def read(record: SharedRecord) -> Mapping[str, Array] | None:
+    """The newest arrays of a record; None where there are none."""
+    for _ in range(TRIES):
+        found = record.newest()
+        if found is not None:
+            return unpack_record(found[1])
+        if record.version == 0:
+            return None
+    return None
+
+
+def plan_of(found: Mapping[str, Array]) -> Plan:
     """A plan from shared arrays."""
-    start, timestep, horizon, cost, iterations, version, parameters = found["head"].tolist()
-    steps = int(horizon)
+    start, timestep, cost, iterations, version, parameters = found["head"].tolist()
     return Plan(
         start=start,
         timestep=timestep,
-        states=found["states"][: steps + 1],
-        inputs=found["inputs"][:steps],
-        gains=found["gains"][:steps],
+        states=np.array(found["states"]),
+        inputs=np.array(found["inputs"]),
+        gains=np.array(found["gains"]),
         cost=cost,
         iterations=int(iterations),
         version=int(version),
@@ -228,7 +235,7 @@ def plan_of(found: dict[str, Array]) -> Plan:
     )
 
 
-def model_of(found: dict[str, Array]) -> Model:
+def model_of(found: Mapping[str, Array]) -> Model:
     """A model from shared arrays."""
     when, confidence, exploring, changed, window, version = found["head"].tolist()
     return Model(
@@ -243,29 +250,30 @@ def model_of(found: dict[str, Array]) -> Model:
     )
 
 
-def samples_of(found: dict[str, Array]) -> Samples:
+def samples_of(found: Mapping[str, Array]) -> Samples:
     """Samples from shared arrays."""
-    count = int(found["head"][2])
-    valid = found["valid"][:count] > 0.5
-    states, inputs = found["states"][:count], found["inputs"][: count - 1]
-    return Samples(float(found["head"][0]), int(found["head"][1]), states.copy(), inputs.copy(), valid)
+    return Samples(
+        float(found["head"][0]),
+        int(found["head"][1]),
+        *(np.array(found[key]) for key in ("states", "inputs", "valid")),  # compiled code takes no read-only arrays
+    )
 
 
-def work(role: str, make: Maker, names: dict[str, str], layouts: dict[str, Layout]) -> None:
+def work(role: str, make: Maker, paths: dict[str, str]) -> None:
     """A worker process: samples in, plans or models out, until its parent goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(os.getppid())
-    blocks = {key: SharedArrays(layouts[key], name) for key, name in names.items()}
+    blocks = {key: SharedRecord(path=path) for key, path in paths.items()}
     job = WORK[role](make(), blocks)
     alive, seen = blocks[f"{role}_alive"], 0
     while True:
-        alive.write(time=time.monotonic())
+        publish(alive, time=np.array(time.monotonic()))
         version = blocks["history"].version
         if version == seen:
             time.sleep(POLL)
             continue
         seen = version
-        found = blocks["history"].read()
+        found = read(blocks["history"])
         if found is not None:
             job.turn(samples_of(found), found["estimate"])
 
@@ -273,24 +281,24 @@ def work(role: str, make: Maker, names: dict[str, str], layouts: dict[str, Layou
 class PlanningJob:
     """Plans from the newest samples, and searches where the plan does not arrive."""
 
-    def __init__(self, parts: Parts, blocks: dict[str, SharedArrays]):
+    def __init__(self, parts: Parts, blocks: dict[str, SharedRecord]):
         self.planner, self.rule, self.free = parts.planner, parts.start_time, parts.modeller.free
         self.blocks = blocks
-        last = blocks["plan"].read()
+        last = read(blocks["plan"])
         self.plan = None if last is None else plan_of(last)  # a planner that was restarted goes on from there
         self.planner.version = 0 if self.plan is None else self.plan.version
         self.number = -1
         self._searched, self._search_takes = -math.inf, 0.5
         if self.planner.escape is not None:
             alive = blocks["planner_alive"]
-            self.planner.escape.beat = lambda: alive.write(time=time.monotonic())
+            self.planner.escape.beat = lambda: publish(alive, time=np.array(time.monotonic()))
 
     def turn(self, samples: Samples, estimate: Array) -> None:
         """One plan."""
         if samples.number < self.number:
             self.plan = None
         self.number = samples.number
-        found = self.blocks["model"].read()
+        found = read(self.blocks["model"])
         p = self.free.guess if found is None else found["p"]
         version = 0 if found is None else int(found["head"][5])
         whole, now, dt = self.free.whole(p), samples.time, self.planner.ilqr.dynamics.timestep
@@ -322,21 +330,20 @@ class PlanningJob:
     def _publish(self, plan: Plan) -> None:
         self.plan = plan
         steps = min(plan.horizon, LONGEST)
-        states, inputs = np.zeros((LONGEST + 1, plan.states.shape[1])), np.zeros((LONGEST, plan.inputs.shape[1]))
-        gains = np.zeros((LONGEST, *plan.gains.shape[1:]))
-        states[: steps + 1], inputs[:steps], gains[:steps] = (
-            plan.states[: steps + 1],
-            plan.inputs[:steps],
-            plan.gains[:steps],
+        head = [plan.start, plan.timestep, plan.cost, plan.iterations, plan.version, plan.parameters]
+        publish(
+            self.blocks["plan"],
+            head=np.array(head, dtype=float),
+            states=plan.states[: steps + 1],
+            inputs=plan.inputs[:steps],
+            gains=plan.gains[:steps],
         )
-        head = [plan.start, plan.timestep, steps, plan.cost, plan.iterations, plan.version, plan.parameters]
-        self.blocks["plan"].write(head=np.array(head), states=states, inputs=inputs, gains=gains)
 
 
 class ModellingJob:
     """Keeps the parameters up to date."""
 
-    def __init__(self, parts: Parts, blocks: dict[str, SharedArrays]):
+    def __init__(self, parts: Parts, blocks: dict[str, SharedRecord]):
         self.modeller, self.blocks = parts.modeller, blocks
         self.number = -1
 
@@ -349,10 +356,10 @@ class ModellingJob:
             return
         model = self.modeller.update(samples)
         head = [model.time, model.confidence, model.exploring, model.changed, model.window, model.version]
-        self.blocks["model"].write(head=np.array(head, dtype=float), p=model.p, deviation=model.deviation)
+        publish(self.blocks["model"], head=np.array(head, dtype=float), p=model.p, deviation=model.deviation)
 
 
-WORK: dict[str, Callable[[Parts, dict[str, SharedArrays]], PlanningJob | ModellingJob]] = {
+WORK: dict[str, Callable[[Parts, dict[str, SharedRecord]], PlanningJob | ModellingJob]] = {
     "planner": PlanningJob,
     "modeller": ModellingJob,
 }

@@ -7,8 +7,8 @@ from importlib import resources
 from pathlib import Path
 
 from retorque.robots.card import read_card
+from retorque.robots.formats.xml_file import read_xml
 from retorque.robots.robot import Robot
-from retorque.robots.xml_file import read_xml
 from retorque.work.errors import RetorqueError, unknown
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
@@ -30,7 +30,7 @@ def load(name: str | Path) -> Robot:
     if text in names():
         return _on_board(text)
     if text.startswith(MENAGERIE):
-        from retorque.robots.mjcf import read_menagerie
+        from retorque.robots.formats.mjcf import read_menagerie
 
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
@@ -62,11 +62,11 @@ def _from_xml(path: Path) -> Robot:
     """What an XML file is, its first element says: `<robot>` is URDF, `<mujoco>` is MJCF."""
     root = read_xml(path).tag
     if root == "robot":
-        from retorque.robots.urdf import read_urdf
+        from retorque.robots.formats.urdf import read_urdf
 
         return read_urdf(path)
     if root in ("mujoco", "mujocoinclude"):
-        from retorque.robots.mjcf import read_mjcf
+        from retorque.robots.formats.mjcf import read_mjcf
 
         return read_mjcf(path)
     raise RetorqueError(f"{path.name}: the file starts with <{root}>; a robot's file starts with <mujoco> or <robot>")

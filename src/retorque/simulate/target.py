@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import mujoco
 import numpy as np
 
 from retorque.physics.actuator import PreparedLosses, drive
@@ -17,7 +18,7 @@ from retorque.robots.state import Base, State
 from retorque.simulate.effects import Effect
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import Seed, Sensors, SensorSettings
-from retorque.simulate.servo import Servo
+from retorque.simulate.servo import PositionLoop
 from retorque.simulate.world import World
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -56,7 +57,7 @@ class Target:
         parameters: Parameters,
         *,
         scene: Scene | None = None,
-        servo: Servo | None = None,
+        servo: PositionLoop | None = None,
         sensors: SensorSettings | None = None,
         effects: Sequence[Effect] = (),
         joint_limits: bool = False,
@@ -137,7 +138,6 @@ class Target:
         self._world.reset()
         self.position[...] = position
         self.velocity[...] = velocity
-        self._slip = SlipState(self.position) if self.parameters.friction.presliding else None
         if base is not None:
             if not self.robot.floating:
                 raise RetorqueError(f"the base of robot '{self.robot.name}' is fixed; reset its joints only")
@@ -159,10 +159,14 @@ class Target:
         if self.robot.floating:
             pose, twist = self._world.base()
             state.base = Base(self._rows(pose), self._rows(twist))
-        objects = self._world.objects()
-        if objects is not None:
-            state.objects = self._rows(objects)
+        state.objects = self.objects
         return state
+
+    @property
+    def objects(self) -> Array | None:
+        """(..., k, 13) poses and twists of the scene's things that move freely; None where there are none."""
+        objects = self._world.objects()
+        return None if objects is None else self._rows(objects)
 
     def push(self, torque: Array | float) -> None:
         """External torque on the joints from now on, (..., n) [N·m]."""
@@ -212,6 +216,10 @@ class Target:
                 self.command, slope = self.servo.torque(told, target_velocity, *self._encoders(), self._torque_limit)
                 self._substep(drive(self.command, self.parameters), slope)
         self._ticks += 1
+
+    def snapshot(self, trial: int = 0) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state as MuJoCo has it now, for pictures and for tools of the user's own."""
+        return self._world.snapshot(trial)
 
     def _substep(self, driven: Array, servo_slope: Array | None = None) -> None:
         velocity = self.velocity

@@ -47,7 +47,7 @@ def load_kernels(name: str) -> ModuleType:
     try:
         import numba
     except ModuleNotFoundError:
-        raise RetorqueError("the compiled dynamics need numba; pip install 'retorque[plan]'") from None
+        raise RetorqueError("the compiled dynamics need numba; pip install 'retorque[compile]'") from None
     config = vars(numba.config)
     before = config["CACHE_DIR"]
     config["CACHE_DIR"] = str(folder())

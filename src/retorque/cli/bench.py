@@ -99,6 +99,11 @@ BENCHES = VerbGroup(
             example="retorque bench mpc-exploration --json exploration.json",
             module="bench.mpc.mpc_exploration",
         ),
+        "mpc-adapter": Verb(
+            summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
+            example="retorque bench mpc-adapter --adapter tam-recursive --json mpc-adapter.json",
+            module="bench.mpc.mpc_adapter",
+        ),
         "mpc-speed": Verb(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",

@@ -58,21 +58,16 @@ def hybrid_servo(
     if goal.shape[1] != total or not np.isfinite(jacobian).all() or not np.isfinite(goal).all():
         raise RetorqueError("goal and contacts must be finite and speak of the same directions")
     actuated = total - free
-    rank = _rank(jacobian)
-    both = np.concatenate([jacobian, goal])
-    needed = _rank(both) - rank
     kernel = _null(jacobian)  # (total, freedoms): motions that the contacts allow
-    if needed > kernel.shape[1]:
+    within = goal @ kernel
+    turned, scale, kept = np.linalg.svd(within, full_matrices=False)
+    needed = int(np.sum(scale > RANK * max(scale.max(initial=0.0), 1e-12)))
+    amount = (turned[:, :needed].T @ target) / scale[:needed]
+    if np.linalg.norm(turned[:, :needed] @ (scale[:needed] * amount) - target) > 1e-6 * (1.0 + np.abs(target).sum()):
         raise RetorqueError("the goal contradicts the contacts; ask for a motion that they allow")
-    wanted = np.linalg.lstsq(both, np.concatenate([np.zeros(len(jacobian)), target]), rcond=None)[0]
-    if np.linalg.norm(both @ wanted - np.concatenate([np.zeros(len(jacobian)), target])) > 1e-6 * (
-        1 + np.abs(target).sum()
-    ):
-        raise RetorqueError("the goal contradicts the contacts; ask for a motion that they allow")
+    wanted = kernel @ (kept[:needed].T @ amount)
     # Rows of the goal within what the contacts allow, as directions of the actuated part.
-    allowed = kernel @ kernel.T
-    seen = (goal @ allowed)[:, free:]
-    _, size, rows = np.linalg.svd(seen, full_matrices=True)
+    _, size, rows = np.linalg.svd(within @ kernel[free:].T, full_matrices=True)
     chosen = rows[:needed]
     if needed and (len(size) < needed or size[needed - 1] < RANK):
         raise RetorqueError("the actuated directions cannot bring the goal about; change the contacts")
@@ -105,11 +100,6 @@ def motion_stiffness(velocity: Array, low: float, high: float) -> Array:
     outer = velocity[..., :, None] * velocity[..., None, :]
     share = np.divide(outer, size, out=np.zeros_like(outer), where=size > 1e-18)
     return low * np.eye(velocity.shape[-1]) + (high - low) * share
-
-
-def _rank(matrix: Array) -> int:
-    size = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(size > RANK * max(size.max(initial=0.0), 1e-12)))
 
 
 def _null(matrix: Array) -> Array:

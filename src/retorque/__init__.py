@@ -50,13 +50,17 @@ _HOME = {
     "TorqueAction": "retorque.control.action",
     "Trace": "retorque.loop.trace",
     "WindowedSines": "retorque.control.windowed_sines",
+    "identify": "retorque.identify",
+    "compiled": "retorque.runtime.compiled.make",
     "make_adapter": "retorque.adapt:make",
+    "plant_for": "retorque.loop.plant",
     "profile_of": "retorque.physics.default_profile",
     "run": "retorque.loop.loop",
 }
-"""Where each public name lives; after a colon, what it is called there."""
+"""Where each public name lives; after a colon, what it is called there. `identify` is a room itself."""
 
 if TYPE_CHECKING:
+    from retorque import identify
     from retorque.adapt import make as make_adapter
     from retorque.control.action import Action, JointAction, PoseAction, TorqueAction
     from retorque.control.controller import Controller
@@ -71,7 +75,7 @@ if TYPE_CHECKING:
     from retorque.loop.health import Health
     from retorque.loop.learner import ThreadLearner
     from retorque.loop.loop import Loop, Tick, run
-    from retorque.loop.plant import GravityCompensated, Plant
+    from retorque.loop.plant import GravityCompensated, Plant, plant_for
     from retorque.loop.policy import Policy
     from retorque.loop.supervisor import Supervisor, SupervisorSettings
     from retorque.loop.trace import Trace
@@ -82,6 +86,7 @@ if TYPE_CHECKING:
     from retorque.robots.profile import Profile
     from retorque.robots.robot import Frame, Joint, Link, Robot
     from retorque.robots.state import Base, MotorReport, State
+    from retorque.runtime.compiled.make import compiled
     from retorque.simulate.pulses import Pulses
     from retorque.simulate.sensors import SensorSettings
     from retorque.simulate.target import Target
@@ -92,7 +97,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'retorque' has no attribute '{name}'; it has: {', '.join(__all__)}")
     module, _, called = _HOME[name].partition(":")
-    value = getattr(import_module(module), called or name)
+    home = import_module(module)
+    value = home if module == f"{__name__}.{name}" else getattr(home, called or name)
     globals()[name] = value
     return value
 
@@ -141,7 +147,10 @@ __all__ = [
     "Trace",
     "WindowedSines",
     "__version__",
+    "compiled",
+    "identify",
     "make_adapter",
+    "plant_for",
     "profile_of",
     "run",
 ]

@@ -13,8 +13,8 @@ from retorque.adapt.identified import Identified
 from retorque.adapt.oracle import Oracle
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.linear_model import LinearModel
-from retorque.adapt.recursive.prior import prior_of
 from retorque.adapt.recursive.unknowns import BASIS, BIAS, FRICTION_BACKWARD, FRICTION_FORWARD, VISCOUS, joint_unknowns
+from retorque.adapt.recursive.unknowns_prior import prior_of
 from retorque.physics.default_profile import profile_of
 from retorque.physics.friction import PRESETS, preset
 from retorque.physics.parameters import Parameters

@@ -10,8 +10,8 @@ import pytest
 
 from retorque.adapt import make
 from retorque.adapt.recursive.adapter import Recursive
-from retorque.adapt.recursive.contact import RecursiveContact
 from retorque.adapt.recursive.linear_model import LinearModel
+from retorque.adapt.recursive.recursive_contact import RecursiveContact
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
 from retorque.adapt.recursive.unknowns import DEAD_ZONE, PER_JOINT, SCALE, joint_unknowns
 from retorque.bench.tracking import ideal_motion

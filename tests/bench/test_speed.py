@@ -17,9 +17,11 @@ TINY = Settings(robot="z1", adapters=("direct", "oracle", "tam"), ticks=100, bat
 
 def test_rows_hold_percentiles_and_rates() -> None:
     rows = {row.method: row for row in run(TINY).rows}
-    assert {"joint impedance torque", "rigid body inverse dynamics", "direct correct", "oracle correct"} <= set(rows)
+    assert {"joint impedance torque", "rigid body inverse dynamics", "direct", "oracle"} <= set(rows)
     assert "hybrid feed-forward (rigid body + LSTM), warmed up" in rows
-    assert {"tam correct", "tam learn", "tam adaptor", "tam encoder update"} <= set(rows)
+    assert {"tam", "tam supervised", "tam learn", "tam adaptor", "tam encoder update"} <= set(rows)
+    assert rows["tam supervised"].mean > rows["tam"].mean  # the adapter's own time is part of it
+    assert rows["tam supervised"].extra["of_bare"] == pytest.approx(rows["tam supervised"].mean / rows["tam"].mean)
     for row in rows.values():
         assert row.mean > 0.0 and row.robot == "z1"
         if row.unit == "us":

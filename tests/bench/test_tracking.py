@@ -84,7 +84,8 @@ def test_parts_of_a_task_are_the_same_trials() -> None:
     part = task.part(slice(2, 4))
     np.testing.assert_array_equal(part.parameters.armature, task.parameters.armature[2:4])
     np.testing.assert_array_equal(part.reference.at(3.0).position, task.reference.at(3.0).position[2:4])
-    np.testing.assert_array_equal(part.external(3.0), task.external(3.0)[2:4])
+    assert part.pulses is not None and task.pulses is not None
+    np.testing.assert_array_equal(part.pulses.at(3.0), task.pulses.at(3.0)[2:4])
 
 
 @pytest.mark.parametrize(

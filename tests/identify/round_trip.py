@@ -91,7 +91,7 @@ def identified_card(robot: Robot, kind: Kind, seed: int, folder: Path, friction:
     """From the log to the written card."""
     log = record(robot, kind, seed, folder)
     where = folder / f"{log.stem}-{friction}"
-    identify(IdentifySettings(logs=(log,), robot=robot.name, friction=friction, export=where)).write_files()
+    list(identify(IdentifySettings(logs=(log,), robot=robot.name, friction=friction, export=where)).write_files())
     return where / f"{robot.name}_identified.toml"
 
 

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from retorque.physics.inertia import from_vector, robot_inertia, to_vector
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 
 FIXED = ("panda", "z1", "rby1", "ur10e", "leap_hand")

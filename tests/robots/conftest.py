@@ -1,22 +1,10 @@
-"""Where the robots' sources are, and how MuJoCo sees a robot."""
+"""How MuJoCo sees a robot."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of source models beside the checkout."""
-    if not SHARED.is_dir():
-        pytest.skip(f"shared data is not beside the checkout: {SHARED.name}/ is missing")
-    return SHARED
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots import Frame, Robot, load, names
 from retorque.robots import rotation as rot
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 
 STATES = 200
 TOLERANCE = 1e-6

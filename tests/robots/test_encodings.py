@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from retorque.robots import load
-from retorque.robots.mjcf import write_mjcf
-from retorque.robots.urdf import write_urdf
+from retorque.robots.formats.mjcf import write_mjcf
+from retorque.robots.formats.urdf import write_urdf
 from retorque.work.errors import RetorqueError
 
 WRITERS = {"robot.xml": write_mjcf, "robot.mjcf": write_mjcf, "robot.urdf": write_urdf}

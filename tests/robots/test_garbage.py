@@ -9,8 +9,8 @@ import pytest
 
 from retorque.robots import load
 from retorque.robots.card import card_text
-from retorque.robots.mjcf import write_mjcf
-from retorque.robots.urdf import write_urdf
+from retorque.robots.formats.mjcf import write_mjcf
+from retorque.robots.formats.urdf import write_urdf
 from retorque.work.errors import RetorqueError
 
 FORMS = {"toml": card_text, "xml": write_mjcf, "urdf": write_urdf}

@@ -11,7 +11,7 @@ import pytest
 
 from retorque.robots import load
 from retorque.robots.card import read_card, write_card
-from retorque.robots.mjcf import read_mjcf, to_mjmodel
+from retorque.robots.formats.mjcf import read_mjcf, to_mjmodel
 from retorque.robots.robot import Geom, Robot
 from retorque.robots.validate import check
 from retorque.work.errors import RetorqueError

@@ -10,8 +10,8 @@ import pytest
 import retorque.robots
 from retorque.robots import Robot, load, names
 from retorque.robots.card import write_card
-from retorque.robots.mjcf import write_mjcf
-from retorque.robots.urdf import write_urdf
+from retorque.robots.formats.mjcf import write_mjcf
+from retorque.robots.formats.urdf import write_urdf
 from retorque.work.errors import RetorqueError
 
 ON_BOARD = {

@@ -15,12 +15,12 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.friction import PRESETS, Friction, preset
 from retorque.physics.parameters import ARRAYS, Parameters
 from retorque.robots.card import card_text, read_card
+from retorque.robots.formats.mjcf_writer import to_mjmodel, write_mjcf
+from retorque.robots.formats.urdf import read_urdf
+from retorque.robots.formats.urdf_writer import write_urdf
 from retorque.robots.library import load, names
 from retorque.robots.losses import Drive, JointFriction, Uncertainty
-from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Robot
-from retorque.robots.urdf import read_urdf
-from retorque.robots.urdf_writer import write_urdf
 from retorque.work.errors import RetorqueError
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots import Frame, Joint, Link, Robot, load, names
-from retorque.robots.mjcf import read_menagerie, read_mjcf, to_mjmodel, write_mjcf
+from retorque.robots.formats.mjcf import read_menagerie, read_mjcf, to_mjmodel, write_mjcf
 from retorque.robots.validate import check
 from retorque.work.errors import RetorqueError
 

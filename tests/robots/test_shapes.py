@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from retorque.robots import load, names
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.shapes import capsules
 
 

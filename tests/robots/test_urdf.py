@@ -12,8 +12,8 @@ import pytest
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots import load, names
-from retorque.robots.mjcf import to_mjmodel
-from retorque.robots.urdf import read_urdf, write_urdf
+from retorque.robots.formats.mjcf import to_mjmodel
+from retorque.robots.formats.urdf import read_urdf, write_urdf
 from retorque.work.errors import RetorqueError
 
 INERTIAL = """<inertial><origin xyz="0.01 0.02 0.03" rpy="0.1 0.2 0.3"/><mass value="1.5"/>

@@ -9,10 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retorque.loop.adapter import Adapter
 from retorque.loop.single import Single
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.work.errors import RetorqueError, unknown
 
 ADAPTERS: dict[str, tuple[str, str]] = {
@@ -30,7 +33,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
     "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
     "recursive-contact": (
-        "retorque.adapt.recursive.contact:RecursiveContact",
+        "retorque.adapt.recursive.recursive_contact:RecursiveContact",
         "the same, and knows contact from mismatch",
     ),
     "tam": (
@@ -61,10 +64,11 @@ def adapter_class(name: str) -> type[Adapter]:
         raise unknown("adapter", name, ADAPTERS)
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # a user's module may fail in any way
         if name in ADAPTERS:
             raise
-        raise RetorqueError(f"cannot load the adapter '{name}' ({error}); name it as module:Class") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise RetorqueError(f"cannot load the adapter '{name}' ({reason}); name it as module:Class") from error
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         raise RetorqueError(f"'{name}' is not an adapter; derive its class from retorque.Adapter")
     return found
@@ -94,7 +98,7 @@ def make(
         settings: its settings, as its own dataclass or as names with values.
     """
     found = adapter_class(name)
-    takes = inspect.signature(found.__init__).parameters
+    takes = _arguments(found)
     given: dict[str, Any] = {"timestep": timestep, "seed": seed}
     if "truth" in takes:
         if truth is None:
@@ -107,26 +111,60 @@ def make(
     if settings is not None and settings != {}:
         if "settings" not in takes:
             raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
-        given["settings"] = _settings(name, found, settings) if isinstance(settings, Mapping) else settings
-    adapter = found(robot, trials or 1, **given)
+        given["settings"] = settings_of(name, settings) if isinstance(settings, Mapping) else settings
+    adapter = found(robot, trials or 1, **given) if weights is None else _tried(found, robot, trials or 1, given)
     return adapter if trials != () else Single(adapter)
 
 
-def _settings(name: str, adapter: type[Adapter], values: Mapping[str, Any]) -> object:
+def _tried(found: type[Adapter], robot: Robot, trials: int, given: dict[str, Any]) -> Adapter:
+    """An adapter with weights of a user's, which must make one tick before they are trusted with a robot."""
+    path, still = given["weights"], np.zeros((trials, robot.n))
+    try:
+        adapter = found(robot, trials, **given)
+        state = State(0.0, robot.home + still, still, still)
+        with np.errstate(all="ignore"):
+            adapter.observe(state)
+            belief = adapter.learn()
+            if belief is not None:
+                adapter.adopt(belief)
+            torque = adapter.correct(state, still)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise RetorqueError(f"'{path}' does not hold its header's network ({error}); train again") from error
+    if not np.all(np.isfinite(torque)):
+        raise RetorqueError(f"the weights in '{path}' give torques that are not finite; train again")
+    adapter.reset()
+    return adapter
+
+
+def takes_weights(name: str) -> bool:
+    """Whether an adapter has weights that a user may replace."""
+    return "weights" in _arguments(adapter_class(name))
+
+
+def settings_of(name: str, values: Mapping[str, Any]) -> object:
     """An adapter's settings of names with values; texts, as a command line has them, become numbers."""
-    settings = adapter.settings_type
+    settings = adapter_class(name).settings_type
     if settings is None or not is_dataclass(settings):
         raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
-    kinds = {field.name: field.type for field in fields(settings)}
+    kinds = {field.name: _kind(field.type) for field in fields(settings)}
     found: dict[str, Any] = {}
     for key, value in values.items():
         if key not in kinds:
             raise unknown(f"setting of '{name}'", key, kinds)
         try:
-            found[key] = _number(value, str(kinds[key])) if isinstance(value, str) else value
+            found[key] = _number(value, kinds[key]) if isinstance(value, str) else value
         except ValueError:
             raise RetorqueError(f"the setting '{key}' of '{name}' is a {kinds[key]}, not '{value}'") from None
     return settings(**found)
+
+
+def _arguments(adapter: type[Adapter]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(adapter.__init__).parameters
+
+
+def _kind(annotation: object) -> str:
+    """The name of a field's type, however it was written down."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def _number(text: str, kind: str) -> object:
@@ -137,4 +175,4 @@ def _number(text: str, kind: str) -> object:
     return int(text) if kind == "int" else float(text) if kind == "float" else text
 
 
-__all__ = ["ADAPTERS", "Adapter", "adapter_class", "make"]
+__all__ = ["ADAPTERS", "Adapter", "adapter_class", "make", "settings_of", "takes_weights"]

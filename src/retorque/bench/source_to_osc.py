@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.adapters import check_adapters, halves, supervised
+from retorque.bench.adapters import AdapterChoice, AdapterSettings, halves, supervised
+from retorque.bench.ideal_check import check_ideal
 from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
@@ -20,8 +21,8 @@ from retorque.tasks.tracking_task import fixed_base
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
+from retorque.work.jobs import run_jobs
 
 STATES = ("reset", "carried")
 """Whether the adapter forgets at the switch of controllers."""
@@ -49,18 +50,19 @@ PAPER: dict[str, dict[tuple[str, str], float]] = {
 }
 """Position RMSE of Table 2, on the real Panda [cm]."""
 
+Case = tuple[AdapterChoice, str, str]
+"""Adapter, condition and state of a row."""
+
 STATELESS = ("direct", "oracle")
 """Adapters with nothing to forget: one row a condition."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(AdapterSettings):
     """Settings of `retorque bench source-to-osc`."""
 
     robots: tuple[str, ...] = ("panda",)
     """Robots on board, or paths of MJCF or URDF files."""
-    adapters: tuple[str, ...] = ("direct", "recursive")
-    """Adapters to compare."""
     trials: int = 100
     """Randomised targets a robot."""
     seed: int = 0
@@ -79,7 +81,8 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     _check(settings)
     robots = [fixed_base(Robot.load(name)) for name in settings.robots]
-    cases = _cases(settings.adapters)
+    choices = settings.choices()
+    cases = _cases(choices)
     parts = halves(settings.trials)
     jobs = [(name, _world(settings), cases, rows) for name in settings.robots for rows in parts]
     ticks = round((settings.source_duration + settings.osc_duration) / 1e-3) * (1 + len(cases))
@@ -99,9 +102,7 @@ def run(settings: Settings) -> Report:
     )
 
 
-def errors_of_part(
-    name: str, world: SourceToOscSettings, cases: list[tuple[str, str, str]], rows: slice
-) -> dict[tuple[str, str, str], Array]:
+def errors_of_part(name: str, world: SourceToOscSettings, cases: list[Case], rows: slice) -> dict[Case, Array]:
     """Errors of each case on some of the trials: (trials, 2), position RMSE and final position error [cm]."""
     task = SourceToOscTask(Robot.load(name), world).part(rows)
     body = RigidBody(task.robot)
@@ -119,12 +120,15 @@ def errors_of_part(
 
 def ideal_motion(task: SourceToOscTask, progress: Callable[[int], None] | None = None) -> Trace:
     """How the ideal robot moves in operational space."""
-    return _second_part(task, Loop(task.ideal(threads=1), task.source.reference, task.source.controller()), progress)
+    target = task.ideal(threads=1)
+    trace = _second_part(task, Loop(target, task.source.reference, task.source.controller()), progress)
+    check_ideal(task.robot, trace, target.diverged)
+    return trace
 
 
 def adapted_motion(
     task: SourceToOscTask,
-    adapter: str,
+    adapter: str | AdapterChoice,
     condition: str,
     state: str,
     progress: Callable[[int], None] | None = None,
@@ -146,13 +150,13 @@ def _second_part(
     return run_loop(loop, task.settings.osc_duration, progress=progress)
 
 
-def _cases(adapters: tuple[str, ...]) -> list[tuple[str, str, str]]:
+def _cases(adapters: tuple[AdapterChoice, ...]) -> list[Case]:
     """Adapter, condition and state of every row."""
     return [
         (adapter, condition, state)
         for adapter in adapters
         for condition in CONDITIONS
-        for state in (("-",) if adapter in STATELESS else STATES)
+        for state in (("-",) if adapter.name in STATELESS else STATES)
     ]
 
 
@@ -160,7 +164,6 @@ def _check(settings: Settings) -> None:
     """Refuse settings that cannot be run before anything is."""
     if not settings.robots:
         raise RetorqueError("name at least one robot after --robots")
-    check_adapters(settings.adapters)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
@@ -178,13 +181,13 @@ def _world(settings: Settings) -> SourceToOscSettings:
     )
 
 
-def _row(robot: Robot, case: tuple[str, str, str], errors: Array) -> Row:
+def _row(robot: Robot, case: Case, errors: Array) -> Row:
     adapter, condition, state = case
-    published = PAPER.get(adapter, {}) if robot.name == "panda" else {}
+    published = PAPER.get(adapter.name, {}) if robot.name == "panda" else {}
     return Row.of(
         errors[:, 0],
         robot=robot.name,
-        method=adapter,
+        method=adapter.name,
         metric="position RMSE",
         unit="cm",
         paper=published.get((condition, state)),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.adapters import check_adapters, halves, supervised
+from retorque.bench.adapters import AdapterChoice, AdapterSettings, halves, supervised
+from retorque.bench.ideal_check import check_ideal
 from retorque.bench.report import Report, Row, recorded
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
@@ -19,8 +20,8 @@ from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_b
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError
-from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
+from retorque.work.jobs import run_jobs
 
 SEVEN = ("panda", "piper", "iiwa14", "rizon4", "rby1", "google_robot", "z1")
 """The robots of Table 3."""
@@ -39,13 +40,13 @@ ORACLE_NOTE = "; the oracle inverts the simulator's own time step, so without no
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(AdapterSettings):
     """Settings of `retorque bench tracking`."""
 
     robots: tuple[str, ...] = ("panda",)
     """Robots on board, or paths of MJCF or URDF files; `all` for the paper's seven."""
     adapters: tuple[str, ...] = ("direct", "oracle")
-    """Adapters to compare."""
+    """Adapters to compare: on board, or your own as MODULE:CLASS (looked for in this folder too)."""
     trials: int = 100
     """Randomised targets a robot."""
     seed: int = 0
@@ -69,17 +70,13 @@ class Settings(JobSettings):
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     _check(settings)
+    choices = settings.choices()
     names = SEVEN if settings.robots == ("all",) else settings.robots
     robots = [fixed_base(Robot.load(name)) for name in names]
     effects = tuple(EFFECTS) if settings.unmodelled else ("",)
     worlds = [(robot, effect) for robot in robots for effect in effects]
     parts = halves(settings.trials)
-    jobs = [
-        (name, _world(settings, effect), settings.adapters, rows)
-        for name in names
-        for effect in effects
-        for rows in parts
-    ]
+    jobs = [(name, _world(settings, effect), choices, rows) for name in names for effect in effects for rows in parts]
     ticks = round(settings.duration / 1e-3) * (1 + len(settings.adapters))
     results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers, settings.cluster)
     rows = []
@@ -101,7 +98,6 @@ def _check(settings: Settings) -> None:
     """Refuse settings that cannot be run before anything is."""
     if not settings.robots:
         raise RetorqueError("name at least one robot after --robots")
-    check_adapters(settings.adapters)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
@@ -109,7 +105,9 @@ def _check(settings: Settings) -> None:
     check_between("--payload-step", settings.payload_step, 0.0, 100.0, "kg")
 
 
-def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...], rows: slice) -> dict[str, Array]:
+def errors_of_part(
+    name: str, world: TrackingSettings, adapters: tuple[AdapterChoice, ...], rows: slice
+) -> dict[str, Array]:
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
     task = TrackingTask(Robot.load(name), world).part(rows)
     ideal = ideal_motion(task, report_work)
@@ -118,18 +116,24 @@ def errors_of_part(name: str, world: TrackingSettings, adapters: tuple[str, ...]
         trace = adapted_motion(task, adapter, report_work)
         error = np.rad2deg(trace.position - ideal.position)
         windows = (trace.time >= 0.0, trace.time <= 2.0, trace.time > world.duration - 4.0)
-        found[adapter] = np.stack([np.sqrt(np.mean(error[w] ** 2, axis=(0, 2))) for w in windows], axis=-1)
+        found[adapter.name] = np.stack([np.sqrt(np.mean(error[w] ** 2, axis=(0, 2))) for w in windows], axis=-1)
     return found
 
 
 def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
-    """How the ideal robot moves in the task."""
+    """How the ideal robot moves in the task; refused where it does not cope with it."""
     target = task.ideal(threads=1)
-    loop = Loop(target, task.reference, task.controller())
-    return run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
+    controller = task.controller()
+    loop = Loop(target, task.reference, controller)
+    trace = run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
+    followed = None if task.settings.contact else np.array([task.reference.at(time).position for time in trace.time])
+    check_ideal(task.robot, trace, target.diverged, followed, damping=controller.damping, timestep=target.timestep)
+    return trace
 
 
-def adapted_motion(task: TrackingTask, adapter: str, progress: Callable[[int], None] | None = None) -> Trace:
+def adapted_motion(
+    task: TrackingTask, adapter: str | AdapterChoice, progress: Callable[[int], None] | None = None
+) -> Trace:
     """How the targets move with an adapter."""
     target = task.target(threads=1)
     module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)

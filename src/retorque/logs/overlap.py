@@ -17,7 +17,7 @@ SHORTEST = 50
 """Rows; a shorter stretch cannot be filtered."""
 
 
-class Window:
+class OverlapFilter:
     """Takes in rows of one uninterrupted stretch and gives back even, filtered, thinned motion.
 
     Each window overlaps its neighbours by the filter's settling time, so that the pieces are those of one long filter.

@@ -17,6 +17,8 @@ from retorque.work.errors import RetorqueError
 from retorque.work.tensors import load_tensors, save_tensors
 
 MEMORY, MEMORY_FORMAT = "an adapter's memory", 1
+TURNS = "turns"
+"""In a file of memory: ticks so far, which say when `learn` is due."""
 
 
 class Adapter(ABC):
@@ -38,8 +40,11 @@ class Adapter(ABC):
     """Ticks between calls of `learn`; 0: never."""
     settings_type: type | None = None
     """The dataclass of its settings, where it has any."""
+    engine: str = "NumPy"
+    """What computes it: NumPy and why, or the compiled core."""
     remembered: tuple[str, ...] = ()
     """Attributes that hold what was learnt or is being learnt: what `save` writes and `load` brings back."""
+    _turns = 0
 
     def __init__(self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0):
         short, long = self.periods
@@ -64,6 +69,12 @@ class Adapter(ABC):
     def observe(self, state: State) -> None:
         """Take in what the robot reports at this tick; a row (n,) that is not finite is no data."""
 
+    def due(self) -> bool:
+        """Whether `learn` is to be called after this tick's `observe`; asked once a tick."""
+        due = self.learn_every > 0 and self._turns % self.learn_every == 0
+        self._turns += 1
+        return due
+
     def learn(self) -> Belief | None:
         """Update the estimate from what was observed; a new belief where there is one."""
         return None
@@ -73,7 +84,8 @@ class Adapter(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write all that was learnt so far, whole or not at all."""
-        save_tensors(path, collect(self), MEMORY, MEMORY_FORMAT, self._identity())
+        arrays = {**collect(self), TURNS: np.array(self._turns)}
+        save_tensors(path, arrays, MEMORY, MEMORY_FORMAT, self._identity())
 
     def load(self, path: str | Path) -> None:
         """Go on from what `save` wrote, in this process or another one, as if there had been no break."""
@@ -81,7 +93,10 @@ class Adapter(ABC):
         for name, value in self._identity().items():
             if header.get(name) != value:
                 raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
+        if TURNS not in arrays or arrays[TURNS].shape != () or arrays[TURNS].dtype.kind != "i":
+            raise RetorqueError(f"'{path}' does not say at which tick it was saved; learn it anew")
         restore(self, arrays)
+        self._turns = int(arrays[TURNS])
         self._restored()
 
     def _restored(self) -> None:

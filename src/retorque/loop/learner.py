@@ -13,16 +13,13 @@ class InlineLearner:
 
     def __init__(self, adapter: Adapter):
         self.adapter = adapter
-        self._ticks = 0
 
     def turn(self) -> None:
         """A tick has been observed."""
-        every = self.adapter.learn_every
-        if every and self._ticks % every == 0:
+        if self.adapter.due():
             belief = self.adapter.learn()
             if belief is not None:
                 self.adapter.adopt(belief)
-        self._ticks += 1
 
 
 class ThreadLearner:
@@ -34,7 +31,6 @@ class ThreadLearner:
 
     def __init__(self, adapter: Adapter):
         self.adapter = adapter
-        self._ticks = 0
         self._due = threading.Event()
         self._over = False
         self._thread = threading.Thread(target=self._work, name="learn", daemon=True)
@@ -52,10 +48,8 @@ class ThreadLearner:
 
     def turn(self) -> None:
         """A tick has been observed."""
-        every = self.adapter.learn_every
-        if every and self._ticks % every == 0:
+        if self.adapter.due():
             self._due.set()
-        self._ticks += 1
 
     def _work(self) -> None:
         while True:

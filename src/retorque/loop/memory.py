@@ -31,8 +31,10 @@ def collect(thing: Any, prefix: str = "") -> dict[str, Array]:
         elif isinstance(value, np.random.Generator):
             state = json.dumps(value.bit_generator.state).encode()
             found[key] = np.frombuffer(state, dtype=np.uint8)
-        else:
+        elif isinstance(value, bool | int | float | np.ndarray | np.generic):
             found[key] = np.asarray(value)
+        else:
+            raise RetorqueError(f"'{key}' is a {type(value).__name__}, which says nothing about what to remember of it")
     return found
 
 
@@ -56,13 +58,21 @@ def restore(thing: Any, arrays: Mapping[str, Array], prefix: str = "") -> None:
         elif isinstance(value, np.ndarray):
             setattr(thing, name, _like(value, arrays, key))
         else:
-            setattr(thing, name, type(value)(_like(np.asarray(value), arrays, key).item()))
+            setattr(thing, name, _number(arrays, key))
 
 
 def _found(arrays: Mapping[str, Array], key: str) -> Array:
     if key not in arrays:
         raise RetorqueError(f"the file lacks '{key}'; it was saved by another adapter or version, so learn anew")
     return arrays[key]
+
+
+def _number(arrays: Mapping[str, Array], key: str) -> float | int | bool:
+    """One number, of the kind that was saved: a count may begin as minus infinity."""
+    array = _found(arrays, key)
+    if array.shape != () or array.dtype.kind not in "bif":
+        raise RetorqueError(f"'{key}' in the file is {array.dtype}{list(array.shape)}, not one number; learn anew")
+    return array.item()
 
 
 def _like(value: Array, arrays: Mapping[str, Array], key: str) -> Array:

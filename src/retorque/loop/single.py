@@ -43,6 +43,9 @@ class Single(Adapter):
     def observe(self, state: State) -> None:
         self.adapter.observe(_batch_of(state))
 
+    def due(self) -> bool:
+        return self.adapter.due()
+
     def learn(self) -> Belief | None:
         return self.adapter.learn()
 

@@ -12,6 +12,14 @@ ARM_TORQUE = 30.0
 """A joint of this torque limit or more gets the full ranges of Table B.1; weaker ones get a share [N·m]."""
 BANDWIDTH = 6.0
 """Natural frequency of default impedance gains [rad/s]."""
+AMPLITUDE = float(np.deg2rad(30.0))
+"""Of the motion, at the most [rad]."""
+SAMPLING = 1e-3
+"""Control period that gains must be stable at [s]."""
+STABLE = 0.5
+"""Largest share of its velocity that damping may take from a joint within one period; beyond 2 it is unstable."""
+POSES, SEED = 64, 0
+"""Drawn from the range of the motion, whose lightest pose limits the gains."""
 
 
 def profile_of(robot: Robot) -> Profile:
@@ -19,17 +27,19 @@ def profile_of(robot: Robot) -> Profile:
 
     Defaults: every torque-like range is Table B.1's times min(1, limit / 30 N·m); where the limit is unknown, twice the
     largest gravity torque plus the torque of 10 rad/s² stands for it. Stiffness gives the home inertia a natural
-    frequency of 6 rad/s.
+    frequency of 6 rad/s, or less where a pose of the motion is too light for it.
     """
     if robot.profile is not None:
         return robot.profile
     n = robot.n
     inertia, strength = _strength(robot)
     share = np.minimum(1.0, strength / ARM_TORQUE)
-    stiffness = np.minimum(inertia * BANDWIDTH**2 + share * 10.0, strength / 0.3)
     room = np.where(np.isfinite(robot.upper - robot.lower), robot.upper - robot.lower, 2.0 * np.pi)
     reach = np.minimum(robot.home - robot.lower, robot.upper - robot.home)
-    amplitude = np.clip(np.where(np.isfinite(reach), 0.7 * reach, 1.0), 0.0, np.deg2rad(30.0))
+    amplitude = np.clip(np.where(np.isfinite(reach), 0.7 * reach, 1.0), 0.0, AMPLITUDE)
+    lightest = 1.0 / np.max(np.diagonal(_mobility(robot, amplitude), axis1=-2, axis2=-1), axis=0)
+    stiffness = np.minimum(inertia * BANDWIDTH**2 + share * 10.0, strength / 0.3)
+    stiffness = np.minimum(stiffness, lightest * (0.5 * STABLE / SAMPLING) ** 2)  # critical damping stays stable too
     return Profile(
         armature_min=0.1 * np.maximum(robot.armature, 0.02 * inertia),
         armature_max=2.0 * np.maximum(robot.armature, 0.05 * inertia),
@@ -50,10 +60,36 @@ def profile_of(robot: Robot) -> Profile:
     )
 
 
-def critical_damping(robot: Robot, stiffness: np.ndarray) -> np.ndarray:
-    """Kd = 2 sqrt(Kp diag M(home)), (n,) [N·m·s/rad]."""
-    diagonal = np.diagonal(RigidBody(robot).mass_matrix(robot.home))
-    return 2.0 * np.sqrt(stiffness * diagonal)
+def critical_damping(robot: Robot, stiffness: np.ndarray, amplitude: np.ndarray | float = AMPLITUDE) -> np.ndarray:
+    """Kd = 2 sqrt(Kp diag M(home)), (..., n) [N·m·s/rad], or less: a joint must be stable all over the motion.
+
+    At home a joint may carry the whole arm, elsewhere little: damping for the heavy pose would shake the light one. So
+    the largest eigenvalue of M⁻¹ Kd over the poses within `amplitude` (n,) [rad] of home is kept below a share of 1/dt.
+    """
+    damping = 2.0 * np.sqrt(stiffness * np.diagonal(RigidBody(robot).mass_matrix(robot.home)))
+    mobility = _mobility(robot, amplitude)
+    lightest = 1.0 / np.max(np.diagonal(mobility, axis1=-2, axis2=-1), axis=0)
+    shaky = _fastest(mobility, damping) * SAMPLING > STABLE
+    damping = np.where(shaky, np.minimum(damping, STABLE / SAMPLING * lightest), damping)
+    return damping * np.where(shaky, np.minimum(1.0, STABLE / SAMPLING / _fastest(mobility, damping)), 1.0)
+
+
+def damping_rate(robot: Robot, damping: np.ndarray, poses: np.ndarray) -> float:
+    """The largest eigenvalue of M⁻¹ Kd over poses (..., n) [1/s]; sampled at dt, more than 2 / dt is unstable."""
+    return float(np.max(_fastest(np.linalg.inv(RigidBody(robot).mass_matrix(poses)), damping)))
+
+
+def _fastest(mobility: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """(..., 1) the largest eigenvalue of M⁻¹ Kd [1/s]; that of the symmetric √Kd M⁻¹ √Kd is the same."""
+    root = np.sqrt(damping)[..., None, :]
+    turned = root[..., :, None] * mobility * root[..., None, :]
+    return np.max(np.linalg.eigvalsh(turned), axis=(-2, -1))[..., None]
+
+
+def _mobility(robot: Robot, amplitude: np.ndarray | float) -> np.ndarray:
+    """(poses, n, n) inverse mass matrices over the range of a motion around home."""
+    offsets = np.random.default_rng(SEED).uniform(-1.0, 1.0, (POSES, robot.n))
+    return np.linalg.inv(RigidBody(robot).mass_matrix(robot.home + amplitude * offsets))
 
 
 def _strength(robot: Robot) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ from importlib import resources
 from pathlib import Path
 
 from retorque.robots.card import read_card
+from retorque.robots.formats.xml_file import read_xml
 from retorque.robots.robot import Robot
-from retorque.robots.xml_file import read_xml
 from retorque.work.errors import RetorqueError, unknown
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
@@ -30,12 +30,12 @@ def load(name: str | Path) -> Robot:
     if text in names():
         return _on_board(text)
     if text.startswith(MENAGERIE):
-        from retorque.robots.mjcf import read_menagerie
+        from retorque.robots.formats.mjcf import read_menagerie
 
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
-    if not path.is_file():
+    if not _is_file(path):
         if looks_like_a_path:
             raise RetorqueError(
                 f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
@@ -47,6 +47,13 @@ def load(name: str | Path) -> Robot:
     if path.suffix.lower() in ENDINGS:
         return _from_xml(path)
     raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a zero in it
+        return False
 
 
 def _folder() -> Path:
@@ -62,11 +69,11 @@ def _from_xml(path: Path) -> Robot:
     """What an XML file is, its first element says: `<robot>` is URDF, `<mujoco>` is MJCF."""
     root = read_xml(path).tag
     if root == "robot":
-        from retorque.robots.urdf import read_urdf
+        from retorque.robots.formats.urdf import read_urdf
 
         return read_urdf(path)
     if root in ("mujoco", "mujocoinclude"):
-        from retorque.robots.mjcf import read_mjcf
+        from retorque.robots.formats.mjcf import read_mjcf
 
         return read_mjcf(path)
     raise RetorqueError(f"{path.name}: the file starts with <{root}>; a robot's file starts with <mujoco> or <robot>")

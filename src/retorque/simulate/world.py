@@ -9,7 +9,7 @@ import mujoco.batch
 import numpy as np
 
 from retorque.robots import rotation
-from retorque.robots.mjcf_writer import to_mjmodel, write_mjcf
+from retorque.robots.formats.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Robot
 from retorque.simulate.contact import ContactForces, Spring, add_contacts, set_springs
 from retorque.simulate.scene import Object, Scene
@@ -186,6 +186,16 @@ class World:
         if self._forces is None:
             raise RetorqueError("nothing touches without a scene; give the target one")
         return self._forces.between(self._readings, of, by)
+
+    def snapshot(self, trial: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state in a data structure of its own."""
+        data = mujoco.MjData(self.model)
+        data.qpos[:], data.qvel[:] = self.qpos[trial], self.qvel[trial]
+        if self.model.nmocap:
+            data.mocap_pos[:] = self.batch.bind("mocap_pos")[trial]
+            data.mocap_quat[:] = self.batch.bind("mocap_quat")[trial]
+        mujoco.mj_forward(self.model, data)
+        return self.model, data
 
     def thing(self, name: str) -> Object:
         """The thing of that name."""

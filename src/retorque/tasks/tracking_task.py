@@ -147,5 +147,5 @@ def gains(robot: Robot, profile: Profile) -> tuple[Array, Array]:
     """Stiffness and damping of the tracking bench, (n,) each."""
     damping = profile.tracking_damping
     if damping is None:
-        damping = critical_damping(robot, profile.tracking_stiffness)
+        damping = critical_damping(robot, profile.tracking_stiffness, profile.tracking_amplitude)
     return profile.tracking_stiffness, damping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from retorque.robots.mjcf_writer import to_mjmodel
+from retorque.robots.formats.mjcf_writer import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError

@@ -8,10 +8,14 @@ from typing import Literal
 
 import numpy as np
 
+from retorque.control.action import JointAction
+from retorque.control.controller import Controller
 from retorque.identify.hybrid.recordings import RATE, STIFF
 from retorque.identify.hybrid.streaming import StreamingModel
+from retorque.loop.loop import Loop
 from retorque.robots.command import Command
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -55,6 +59,73 @@ def set_points(robot: Robot, routes: int, seed: int, reach: float = 0.6) -> Arra
     return np.clip(points, robot.lower + 0.3, robot.upper - 0.3)
 
 
+class Moves:
+    """Set points as a policy: the smoothest move from each to the next, one after another.
+
+    Args:
+        points: (trials, moves + 1, n) [rad].
+        duration: of a move [s].
+    """
+
+    period = 0.0
+
+    def __init__(self, points: Array, duration: float):
+        self.points, self.duration = points, duration
+        self.ticks = round(duration * RATE)
+        """Of a move."""
+
+    def reset(self, state: State) -> None:
+        """The first move begins."""
+        self._begun = state.time
+
+    def act(self, state: State) -> JointAction:
+        """Where the joints should be now."""
+        move, tick = divmod(round((state.time - self._begun) * RATE), self.ticks)
+        start, goal = self.points[:, move], self.points[:, move + 1]
+        return JointAction(*min_jerk(start, goal, tick / RATE, self.duration))
+
+
+class ModelFeedForward(Controller[JointAction]):
+    """The paper's appendix B with unit desired inertia, each share of the trials with a model of its own.
+
+    The rigid part's torque is taken at the acceleration qdd_des - B (qd - qd_des) - K (q - q_des), and the network's at
+    qdd_des, which is all feed-forward. Memories are warmed up for 500 ticks at the first state.
+
+    Args:
+        models: each serves an equal share of the trials, in order.
+        stiffness: K, (trials, n) [1/s²]; B is critical.
+        velocity: what the models see.
+    """
+
+    def __init__(self, models: list[StreamingModel], stiffness: Array, velocity: Velocity):
+        self.stiffness, self.damping = stiffness, 2.0 * np.sqrt(stiffness)
+        trials = len(stiffness)
+        self._shares = [
+            (model, slice(i * trials // len(models), (i + 1) * trials // len(models))) for i, model in enumerate(models)
+        ]
+        self._measured = velocity == "measured"
+        self.off = np.zeros(trials, dtype=bool)
+        """(trials,) which robots have failed and get no torque any more."""
+
+    def reset(self, state: State) -> None:
+        still = np.zeros_like(state.position)
+        for model, span in self._shares:
+            model.reset()
+            model.warm_up(state.position[span], still[span], still[span])
+
+    def command(self, state: State, action: JointAction) -> Command:
+        assert action.acceleration is not None
+        error, error_d = state.position - action.position, state.velocity - action.velocity
+        wanted = action.acceleration - self.stiffness * error - self.damping * error_d
+        seen = state.velocity if self._measured else action.velocity
+        torque = np.empty_like(wanted)
+        for model, span in self._shares:
+            q, qd = state.position[span], seen[span]
+            torque[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, action.acceleration[span])
+        torque[self.off] = 0.0
+        return Command(torque=torque)
+
+
 def track(
     robot: Robot,
     models: list[StreamingModel],
@@ -67,10 +138,6 @@ def track(
     progress: Callable[[float], None] | None = None,
 ) -> Tracking:
     """Let every model at every gain follow every route at one speed.
-
-    The controller is the paper's appendix B with unit desired inertia: the rigid part's torque at the acceleration
-    qdd_des - B (qd - qd_des) - K (q - q_des), and the network's at qdd_des, which is all feed-forward. Memories are
-    warmed up for 500 ticks at the first state.
 
     Args:
         robot: the card.
@@ -89,46 +156,33 @@ def track(
     trials = int(np.prod(lead))
     stiffness = np.array([[gain[min(i, len(gain) - 1)] for i in range(robot.n)] for gain in GAINS.values()])
     spread = np.broadcast_to(stiffness[None, :, None], (*lead, robot.n)).reshape(trials, robot.n)
-    damping = 2.0 * np.sqrt(spread)
     points = np.broadcast_to(routes, (*lead[:2], *routes.shape)).reshape(trials, MOVES + 1, robot.n)
     arm = StandIn(robot, trials, seed=seed, noise_seed=seed + 7, settings=settings)
-    state = arm.reset(points[:, 0])
-    rows = [slice(i * trials // len(models), (i + 1) * trials // len(models)) for i in range(len(models))]
-    still = np.zeros((trials, robot.n))
-    for model, span in zip(models, rows, strict=True):
-        model.reset()
-        model.warm_up(state.position[span], still[span], still[span])
-    failed = np.zeros(trials, dtype=bool)
-    duration = DURATIONS[speed]
-    ticks = round(duration * RATE)
+    arm.reset(points[:, 0])
+    moves = Moves(points, DURATIONS[speed])
+    controller = ModelFeedForward(models, spread, velocity)
+    loop = Loop(arm, moves, controller)
     rmse = np.zeros((MOVES, trials, robot.n))
     offset = np.zeros((MOVES, trials, robot.n))
-    command = np.zeros((trials, robot.n))
-    for move in range(MOVES):
-        start, goal = points[:, move], points[:, move + 1]
-        for tick in range(ticks):
-            want, want_d, want_dd = min_jerk(start, goal, tick / RATE, duration)
-            error, error_d = state.position - want, state.velocity - want_d
-            rmse[move] += np.square(error)
-            wanted = want_dd - spread * error - damping * error_d
-            for model, span in zip(models, rows, strict=True):
-                q, qd = state.position[span], (want_d if velocity == "desired" else state.velocity)[span]
-                command[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, want_dd[span])
-            command[failed] = 0.0
-            arm.write(Command(torque=command))
-            state = arm.read()
-            beyond = np.any((state.position < robot.lower) | (state.position > robot.upper), axis=1)
-            failed |= beyond | arm.diverged
-            if np.any(failed):
-                arm.hold(failed, points[:, 0])
-            if progress and tick % 200 == 0:
-                progress((move + tick / ticks) / MOVES)
-        offset[move] = np.abs(state.position - goal)
+    for index in range(MOVES * moves.ticks):
+        done = loop.tick()
+        assert isinstance(done.action, JointAction)
+        move, tick = divmod(index, moves.ticks)
+        rmse[move] += np.square(done.state.position - done.action.position)
+        if tick == 0 and move:
+            offset[move - 1] = np.abs(done.state.position - points[:, move])
+        beyond = np.any((arm.position < robot.lower) | (arm.position > robot.upper), axis=1)
+        controller.off |= beyond | arm.diverged
+        if np.any(controller.off):
+            arm.hold(controller.off, points[:, 0])
+        if progress and tick % 200 == 0:
+            progress(index / (MOVES * moves.ticks))
+    offset[-1] = np.abs(arm.read().position - points[:, -1])
     if progress:
         progress(1.0)
     shape = (*lead, MOVES, robot.n)
     return Tracking(
-        rmse=np.sqrt(rmse / ticks).swapaxes(0, 1).reshape(shape),
+        rmse=np.sqrt(rmse / moves.ticks).swapaxes(0, 1).reshape(shape),
         offset=offset.swapaxes(0, 1).reshape(shape),
-        failed=failed.reshape(lead),
+        failed=controller.off.reshape(lead),
     )

@@ -9,11 +9,14 @@ import mujoco.batch
 import numpy as np
 from scipy.signal import butter, filtfilt
 
+from retorque.control.action import JointAction
+from retorque.control.computed_torque import ComputedTorque
 from retorque.logs.motion import Motion, join
+from retorque.loop.loop import Loop
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.command import Command
-from retorque.robots.mjcf import to_mjmodel
+from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -105,25 +108,59 @@ def fourier_paths(robot: Robot, count: int, seed: int, candidates: int = 16) -> 
     return FourierPath(path.centre[best], path.sine[best], path.cosine[best])
 
 
-def computed_torque(robot: Robot, trials: int) -> Callable[[Array, Array, Array], Array]:
-    """Inverse dynamics of the card for a batch: (trials, n) position, velocity, acceleration to torque [N·m]."""
-    model = to_mjmodel(robot)
-    batch = mujoco.batch.Batch(model, trials, 1)
-    position, velocity = batch.bind("qpos"), batch.bind("qvel")
-    sparse, bias = batch.bind("M"), batch.bind("qfrc_bias")
-    rows = np.repeat(np.arange(model.nv), model.M_rownnz)
-    columns = np.concatenate([model.M_colind[a : a + k] for a, k in zip(model.M_rowadr, model.M_rownnz, strict=True)])
-    entries = np.concatenate([a + np.arange(k) for a, k in zip(model.M_rowadr, model.M_rownnz, strict=True)])
-    mass = np.zeros((trials, model.nv, model.nv))
+class BatchInverseDynamics:
+    """Inverse dynamics of the card for a batch of robots at once.
 
-    def torque(q: Array, qd: Array, qdd: Array) -> Array:
-        position[:], velocity[:] = q, qd
-        batch.forward(stage=int(mujoco.mjtStage.mjSTAGE_VEL))
-        mass[:, rows, columns] = sparse[:, entries]
-        mass[:, columns, rows] = sparse[:, entries]
-        return (mass @ qdd[..., None])[..., 0] + bias
+    Args:
+        robot: the card.
+        trials: how many robots.
+    """
 
-    return torque
+    def __init__(self, robot: Robot, trials: int):
+        model = to_mjmodel(robot)
+        self._batch = batch = mujoco.batch.Batch(model, trials, 1)
+        self._position, self._velocity = batch.bind("qpos"), batch.bind("qvel")
+        self._sparse, self._bias = batch.bind("M"), batch.bind("qfrc_bias")
+        spans = list(zip(model.M_rowadr, model.M_rownnz, strict=True))
+        self._rows = np.repeat(np.arange(model.nv), model.M_rownnz)
+        self._columns = np.concatenate([model.M_colind[start : start + count] for start, count in spans])
+        self._entries = np.concatenate([start + np.arange(count) for start, count in spans])
+        self._mass = np.zeros((trials, model.nv, model.nv))
+
+    def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """(trials, n) position, velocity and acceleration to torque [N·m]."""
+        self._position[:], self._velocity[:] = q, qd
+        self._batch.forward(stage=int(mujoco.mjtStage.mjSTAGE_VEL))
+        entries = self._sparse[:, self._entries]
+        self._mass[:, self._rows, self._columns] = entries
+        self._mass[:, self._columns, self._rows] = entries
+        return (self._mass @ qdd[..., None])[..., 0] + self._bias
+
+
+class PlayedPaths:
+    """Fourier paths as a policy: each trial follows one, from the lead-in before its start.
+
+    Args:
+        paths: one a trial.
+        rate: rounds a second, (trials,) [1/s].
+    """
+
+    period = 0.0
+
+    def __init__(self, paths: FourierPath, rate: Array):
+        self.paths, self.rate = paths, rate
+
+    def reset(self, state: State) -> None:
+        """The lead-in begins."""
+        self._begun = state.time
+
+    def act(self, state: State) -> JointAction:
+        """Where each path is now."""
+        return self.at(round((state.time - self._begun) * RATE))
+
+    def at(self, tick: int) -> JointAction:
+        """Where each path is so many ticks after the lead-in began."""
+        return JointAction(*self.paths.at((tick - LEAD_IN) / RATE * self.rate, self.rate))
 
 
 def record(
@@ -181,25 +218,16 @@ def _play(
 ) -> list[Motion]:
     trials = len(paths.centre)
     arm = StandIn(robot, trials, seed=seed, noise_seed=seed + list(SPEEDS).index(speed), settings=settings)
-    model = computed_torque(robot, trials)
     stiffness = np.array([STIFF[min(i, len(STIFF) - 1)] for i in range(robot.n)])
-    damping = 2.0 * np.sqrt(stiffness)
-    rate = np.full(trials, SPEEDS[speed] / SPEEDS["fast"] / FAST_PERIOD)
-    start = -LEAD_IN / RATE
-    q, qd, _ = paths.at(start * rate, rate)
-    state = arm.reset(q, qd)
+    policy = PlayedPaths(paths, np.full(trials, SPEEDS[speed] / SPEEDS["fast"] / FAST_PERIOD))
+    start = policy.at(0)
+    arm.reset(start.position, start.velocity)
+    loop = Loop(arm, policy, ComputedTorque(robot, BatchInverseDynamics(robot, trials), stiffness))
     kept = np.empty((3, ticks, trials, robot.n), dtype=np.float32)
-    for index in range(LEAD_IN + ticks):
-        want, want_d, want_dd = paths.at((start + index / RATE) * rate, rate)
-        error, error_d = state.position - want, state.velocity - want_d
-        acceleration = want_dd - stiffness * error - damping * error_d
-        command = model(state.position, state.velocity, acceleration)
-        if index >= LEAD_IN:
-            kept[0, index - LEAD_IN], kept[1, index - LEAD_IN] = state.position, state.velocity
-        arm.write(Command(torque=command))
-        state = arm.read()
-        if index >= LEAD_IN:
-            kept[2, index - LEAD_IN] = arm.command
+    for index in range(-LEAD_IN, ticks):
+        state = loop.tick().state
+        if index >= 0:
+            kept[:, index] = state.position, state.velocity, arm.command
         tick()
     if not np.all(np.isfinite(kept)):
         raise RetorqueError("the stand-in's motion is not finite; use more substeps or smaller stiffness")

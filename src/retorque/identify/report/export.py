@@ -10,8 +10,8 @@ import numpy as np
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.torque_model import TorqueModel
 from retorque.robots.card import card_text
-from retorque.robots.mjcf_writer import write_mjcf
-from retorque.robots.urdf_writer import write_urdf
+from retorque.robots.formats.mjcf_writer import write_mjcf
+from retorque.robots.formats.urdf_writer import write_urdf
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 

@@ -1,0 +1,1 @@
+"""Robots read from URDF and MJCF files, and written as such."""

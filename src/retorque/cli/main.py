@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.calibrate import CALIBRATE
 from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
 from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
@@ -56,6 +57,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "task": TASKS,
     "export": EXPORT,
     "comply": COMPLY,
+    "calibrate-motor": CALIBRATE,
 }
 """Every verb, in the order of the help."""
 

@@ -48,7 +48,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotRecording,
     from retorque.control.joint_impedance import JointImpedance
     from retorque.physics.default_profile import profile_of
     from retorque.physics.parameters import Parameters
-    from retorque.runtime.motions import make_motion
+    from retorque.runtime.drive_motions import make_motion
     from retorque.simulate.target import Target
 
     panda = load("panda")

@@ -94,21 +94,21 @@ def read_recording(path: str | Path) -> RobotRecording:
 
 
 @dataclass
-class _Part:
+class _RecordingPart:
     about: dict[str, Any]
     pieces: list[Array]
     ended: bool = False
     damaged: int = 0
 
 
-def _read_part(path: Path) -> _Part:
+def _read_part(path: Path) -> _RecordingPart:
     """One file, chunk by chunk, as far as it goes."""
     try:
         from mcap.records import Channel, Chunk, Footer, Message, Metadata
         from mcap.stream_reader import StreamReader, breakup_chunk
     except ModuleNotFoundError as error:
         raise RetorqueError("recordings need mcap; run: pip install 'retorque[record]'") from error
-    found, channels, begun = _Part({}, []), {}, False
+    found, channels, begun = _RecordingPart({}, []), {}, False
     with open(path, "rb") as file:
         records = StreamReader(file, emit_chunks=True, validate_crcs=False).records
         while True:

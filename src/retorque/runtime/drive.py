@@ -29,13 +29,13 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.runtime.compiled.make import compiled
 from retorque.runtime.compiled.supervisor import CompiledSupervisor
+from retorque.runtime.drive_motions import AsReported, check_start, make_motion
 from retorque.runtime.drive_report import DriveReport, Watch
 from retorque.runtime.drivers import DRIVERS
 from retorque.runtime.drivers.driver import Driver, RobotStopped
 from retorque.runtime.learning.learner_process import LearnerSpec, ProcessLink
 from retorque.runtime.learning.remote_learning import RemoteLearning
 from retorque.runtime.learning.udp_link import UdpLink, address_of
-from retorque.runtime.motions import AsReported, check_start, make_motion
 from retorque.runtime.realtime import Pacer, RealtimeSettings, realtime
 from retorque.runtime.recording.recorder import Recorder
 from retorque.simulate.target import Target
@@ -183,11 +183,12 @@ def _supervisor(
 ) -> Supervisor | CompiledSupervisor:
     adapter = spec.make(robot)
     shadow = settings.shadow or not settings.act
+    source: Literal["report", "other"] = "report" if settings.act else "other"
     if settings.engine not in ("auto", "numpy"):
         raise unknown("engine", settings.engine, ("auto", "numpy"))
     if settings.learn in ("auto", "inline") or not adapter.learn_every:
-        made = Supervisor(adapter, SupervisorSettings(shadow=shadow))
-        fast = compiled(made) if settings.engine == "auto" else made
+        made = Supervisor(adapter, SupervisorSettings(shadow=shadow, torque_from=source))
+        fast = compiled(made) if settings.engine == "auto" and settings.act else made
         if isinstance(fast, CompiledSupervisor):
             return fast
         if settings.learn == "inline" or not adapter.learn_every:
@@ -199,7 +200,7 @@ def _supervisor(
         link = UdpLink(adapter, *address_of(settings.learn), key=settings.key.encode())
     remote = RemoteLearning(adapter, link)
     stack.callback(remote.close)
-    return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER))
+    return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER, torque_from=source))
 
 
 def _run(

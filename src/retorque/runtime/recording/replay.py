@@ -172,7 +172,7 @@ def replay_recording(
     """Let an adapter watch a recording; its scores, and the correction at each tick, (ticks, n) [N·m]."""
     plant = RecordedPlant(recording)
     made = make(adapter, robot, timestep=recording.timestep, seed=seed, weights=weights)
-    watcher = Supervisor(made, SupervisorSettings(shadow=True))
+    watcher = Supervisor(made, SupervisorSettings(shadow=True, torque_from="other"))
     loop = Loop(plant, RecordedNominal(recording, plant), DirectTorque(), watcher)
     count = len(recording.ticks)
     correction = np.zeros((count, robot.n))

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "retorque"
 
 ORDER = (
     "work, robots, physics, simulate control, loop, logs learn, adapt identify sense plan, tasks, "
-    "bench runtime studio, cli, __main__"
+    "bench runtime studio envs, cli, __main__"
 )
 LEVEL = {room: height for height, rooms in enumerate(ORDER.split(", ")) for room in rooms.split()}
 """Rooms by height. Rooms of one height may not import each other, except those of `BESIDE`."""

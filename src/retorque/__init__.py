@@ -51,6 +51,7 @@ _HOME = {
     "Trace": "retorque.loop.trace",
     "WindowedSines": "retorque.control.windowed_sines",
     "identify": "retorque.identify",
+    "compiled": "retorque.runtime.compiled.make",
     "make_adapter": "retorque.adapt:make",
     "plant_for": "retorque.loop.plant",
     "profile_of": "retorque.physics.default_profile",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from retorque.robots.profile import Profile
     from retorque.robots.robot import Frame, Joint, Link, Robot
     from retorque.robots.state import Base, MotorReport, State
+    from retorque.runtime.compiled.make import compiled
     from retorque.simulate.pulses import Pulses
     from retorque.simulate.sensors import SensorSettings
     from retorque.simulate.target import Target
@@ -145,6 +147,7 @@ __all__ = [
     "Trace",
     "WindowedSines",
     "__version__",
+    "compiled",
     "identify",
     "make_adapter",
     "plant_for",

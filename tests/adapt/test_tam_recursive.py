@@ -14,6 +14,7 @@ from retorque.adapt.tam_recursive.residual_weights import FORMAT, NETWORK, ON_BO
 from retorque.adapt.tam_recursive.residuals import BLOCK, DEPTH, DOUBTS, FEATURES, FINE, TAPS, Residuals
 from retorque.bench.tracking import ideal_motion
 from retorque.learn.weights import save_network
+from retorque.loop.history import History
 from retorque.loop.learner import InlineLearner
 from retorque.loop.loop import Loop, run
 from retorque.robots.robot import Robot
@@ -27,13 +28,13 @@ def push(residuals: Residuals, blocks: int, acceleration: float, torque: float, 
     for tick in range(start, start + BLOCK * blocks):
         time = tick * 1e-3
         row = np.array([[0.5 * acceleration * time**2]]), np.array([[acceleration * time]]), np.array([[torque]])
-        residuals.add(State(time, *row))
+        residuals.history.add(State(time, *row))
         if residuals.due:
             residuals.close(inverse)
 
 
 def test_residuals_are_what_the_estimate_cannot_explain():
-    residuals = Residuals(np.array([2.0]), 1, 1e-3)
+    residuals = Residuals(np.array([2.0]), History(2 * BLOCK, 1, 1, 1e-3))
     push(residuals, DEPTH + 2, 3.0, 7.0, lambda q, qd, qdd: 1.5 * qdd)
     taps = residuals.taps(np.zeros((1, 1)))
     assert taps.shape == (1, 1, TAPS)
@@ -42,31 +43,32 @@ def test_residuals_are_what_the_estimate_cannot_explain():
     assert residuals.features(taps, np.ones((DOUBTS, 1, 1))).shape == (1, 1, FEATURES)
 
 
-def test_a_gap_starts_a_new_block_and_a_repeated_report_says_nothing():
-    residuals = Residuals(np.array([1.0]), 1, 1e-3)
+def test_what_follows_a_gap_is_not_sound_and_a_repeated_report_says_nothing():
+    residuals = Residuals(np.array([1.0]), History(2 * BLOCK, 1, 1, 1e-3))
     push(residuals, 3, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd)
-    assert np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2
+    assert np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2 and residuals.sound.all()
     push(residuals, 1, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd, start=100)
-    assert (
-        np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2
-    )  # one block after a gap has nothing to be compared with
+    assert not residuals.sound.any()
     still = State(0.104, np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))
     for _ in range(2 * BLOCK):
-        residuals.add(still)
+        residuals.history.add(still)
     assert not residuals.due
 
 
-def test_what_is_not_finite_silences_one_robot_only():
-    residuals = Residuals(np.array([1.0]), 2, 1e-3)
+def test_what_is_not_finite_silences_one_robot_only_and_a_lone_report_is_bridged():
+    residuals = Residuals(np.array([1.0]), History(2 * BLOCK, 2, 1, 1e-3))
+    lost = [2 * BLOCK + 1, *range(7 * BLOCK, 8 * BLOCK)]
     for tick in range(10 * BLOCK):
-        torque = np.array([[np.nan if tick == 7 * BLOCK else 1.0], [1.0]])
-        residuals.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), torque))
+        torque = np.array([[np.nan if tick in lost else 1.0], [1.0]])
+        residuals.history.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), torque))
         if residuals.due:
             residuals.close(lambda q, qd, qdd: 0.0 * qdd)
+        if tick == 6 * BLOCK:
+            assert residuals.sound.all()
     assert residuals.sound.tolist() == [False, True]
     assert np.all(np.isfinite(residuals.taps(np.zeros((2, 1)))))
     for tick in range(10 * BLOCK, (10 + FINE) * BLOCK):
-        residuals.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), np.ones((2, 1))))
+        residuals.history.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), np.ones((2, 1))))
         if residuals.due:
             residuals.close(lambda q, qd, qdd: 0.0 * qdd)
     assert residuals.sound.all()

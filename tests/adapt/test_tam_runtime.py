@@ -68,7 +68,7 @@ def test_streaming_matches_the_training_network_on_recorded_histories(full):
         probes = context.probe_torques(q[..., 0], qd[..., 0], ideal)
         found = adaptor.correction(q, qd, torque, nominal, ideal, probes)
         double = [torch.from_numpy(x) for x in (q, qd, torque, nominal, ideal, probes)]
-        scales = SimpleNamespace(**{k: torch.from_numpy(np.asarray(v)) for k, v in vars(adaptor.scales).items()})
+        scales = SimpleNamespace(**{k: torch.from_numpy(np.array(v)) for k, v in vars(adaptor.scales).items()})
         features = tuple(f.float() for f in adaptor_features(torch, scales, *double))
         unit = torch.from_numpy(context.unit).float()
         with torch.no_grad():

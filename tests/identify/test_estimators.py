@@ -167,9 +167,11 @@ def test_missing_packages_and_wrong_names_are_sentences(simulate: Simulate, monk
     truth = simulate("z1", seconds=1.0)
     with pytest.raises(RetorqueError, match="did you mean 'sdp'"):
         fit(truth.motion, truth.robot, Friction(), "sdpp")
-    monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(RetorqueError, match=r"pip install 'retorque\[identify\]'"):
-        fit(truth.motion, truth.robot, Friction(), "sdp")
+    for module in ("torch", "retorque.identify.methods.differentiable"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(RetorqueError, match=r"pip install 'retorque\[train\]'"):
+        fit(truth.motion, truth.robot, Friction(), "diffbary")
 
 
 def test_other_joint_counts_and_too_few_samples_are_refused(simulate: Simulate) -> None:

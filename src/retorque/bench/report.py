@@ -51,6 +51,10 @@ class Row:
         half = float(stats.t.ppf(0.975, len(values) - 1)) * std / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return cls(mean=mean, std=std, ci95=(mean - half, mean + half), trials=len(values), **fields)
 
+    def with_interval(self, interval: tuple[float, float]) -> Row:
+        """The same row with another 95 % interval (of a rate, say)."""
+        return dataclasses.replace(self, ci95=interval)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Report:

@@ -18,11 +18,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
+from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
+from retorque.cli.export import EXPORT
+from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
+from retorque.cli.mpc import MPC
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
+from retorque.cli.task import TASKS
 from retorque.cli.train import TRAININGS
 from retorque.cli.verb import Verb, VerbGroup
 from retorque.work.errors import RetorqueError, unknown
@@ -40,17 +46,34 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "identify": IDENTIFY,
     "payload": PAYLOAD,
     "excite": EXCITE,
+    "mpc": MPC,
     "train": TRAININGS,
+    "drive": DRIVE,
+    "record": RECORD,
+    "replay": REPLAY,
+    "learner": LEARNER,
+    "fake": FAKES,
+    "task": TASKS,
+    "export": EXPORT,
+    "comply": COMPLY,
 }
 """Every verb, in the order of the help."""
 
 EXTRAS = {
     "torch": "train",
-    "cvxpy": "identify",
-    "clarabel": "identify",
     "pyarrow": "identify",
+    "numba": "compile",
+    "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
+    "mink": "mink",
+    "mcap": "record",
+    "rosbags": "record",
+    "pylibfranka": "franka",
+    "dynamixel_sdk": "dynamixel",
+    "rtde_control": "ur",
+    "rtde_receive": "ur",
+    "cyclonedds": "ros2",
 }
 """The extra that brings a module."""
 
@@ -59,7 +82,7 @@ WIDTH = 200
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 2 on bad input, or 130 when interrupted."""
+    """Run one command; the exit code is 0, 2 on bad input, 3 where a result is doubted, or 130 when interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_what_is_closed()
     try:
@@ -165,17 +188,18 @@ def _outcome(result: Any, file: Path | None) -> Outcome:
 
 
 def _end(outcome: Outcome) -> int:
-    """Show what was found, then write the files; whatever fails takes nothing else with it."""
+    """Write the files, then show what was found; whatever fails takes nothing else with it."""
     from rich.console import Console
 
+    files = outcome.write_files()
     terminal = sys.stdout.isatty()
     text = io.StringIO()  # printed at once: a table that breaks off half-way is of no use
     width = shutil.get_terminal_size().columns if terminal else WIDTH
     console = Console(file=text, force_terminal=terminal, width=width)
     for what, style, markup in outcome.shown:
         console.print(what, style=style or None, markup=markup)
-    code = _print(text.getvalue().rstrip("\n")) if outcome.shown else 0
-    for label, written in outcome.write_files():
+    code = (_print(text.getvalue().rstrip("\n")) if outcome.shown else 0) or outcome.code
+    for label, written in files:
         if isinstance(written, RetorqueError):
             code = _complain(str(written))
             continue

@@ -26,5 +26,19 @@ TRAININGS = VerbGroup(
             settings="ResidualTraining",
             function="train",
         ),
+        "flip": Verb(
+            summary="a flip policy (ACT) from scripted demonstrations, kept as a LeRobot data set; resumes",
+            example="retorque train flip --demonstrations 60 --out flip-act",
+            module="tasks.flip.training.train_act",
+            settings="FlipTraining",
+            function="train",
+        ),
+        "push": Verb(
+            summary="the forward model of the box-pushing planner, from random pushes; resumes where it stopped",
+            example="retorque train push --pushes 3840 --out push-model",
+            module="tasks.push.training.train_push_model",
+            settings="PushTraining",
+            function="train",
+        ),
     },
 )

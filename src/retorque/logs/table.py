@@ -1,4 +1,4 @@
-"""Reading CSV, NPZ and Parquet files (and .gz) as blocks of numbers, with a count of every row that is not numbers."""
+"""Reading CSV, NPZ, Parquet and MCAP files as blocks of numbers, with a count of every row that is not numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -47,6 +48,9 @@ class Table:
         """Row numbers (rows,) and values (rows, width); NaN where a field is not a number."""
         raise NotImplementedError
 
+    def check(self, robot: Robot) -> None:
+        """Refuse a table that says itself that it is of another robot."""
+
 
 def open_table(path: str | Path) -> Table:
     """The table in a file, by its name's ending."""
@@ -62,6 +66,10 @@ def open_table(path: str | Path) -> Table:
             return NpzTable.open(file)
         if kind in (".parquet", ".pq"):
             return ParquetTable.open(file)
+        if kind == ".mcap":
+            from retorque.logs.mcap_log import RecordingTable
+
+            return RecordingTable.open(file)
         return TextTable.open(file)
     except (*_DAMAGE, UnicodeError) as error:
         raise RetorqueError(f"'{file}' cannot be read as {kind or 'text'}: {error}") from error
@@ -116,7 +124,7 @@ class TextTable(Table):
         sample = [line for _, line in kept]
         if _odd(sample) > 0.1:
             raise RetorqueError(
-                f"'{path}' is not text; a log's ending says what it is: .csv, .npz or .parquet (and .gz)"
+                f"'{path}' is not text; a log's ending says what it is: .csv, .npz, .parquet or .mcap (and .gz)"
             )
         second = sample[min(1, len(sample) - 1)]
         # a comma beside a semicolon or a tab is a decimal comma
@@ -261,7 +269,7 @@ class ParquetTable(Table):
         start = 0
         try:
             for batch in _parquet(self.path).iter_batches(batch_size=BLOCK, columns=list(self.names or ())):
-                columns = [column.cast("double").to_numpy(zero_copy_only=False) for column in batch.columns]
+                columns = [column.cast("double", safe=False).to_numpy(zero_copy_only=False) for column in batch.columns]
                 yield np.arange(start, start + len(batch)), np.stack(columns, axis=1)
                 start += len(batch)
         except (OSError, ValueError) as error:  # pyarrow's own errors are subclasses of these

@@ -40,6 +40,8 @@ class Adapter(ABC):
     """Ticks between calls of `learn`; 0: never."""
     settings_type: type | None = None
     """The dataclass of its settings, where it has any."""
+    engine: str = "NumPy"
+    """What computes it: NumPy and why, or the compiled core."""
     remembered: tuple[str, ...] = ()
     """Attributes that hold what was learnt or is being learnt: what `save` writes and `load` brings back."""
     _turns = 0

@@ -8,6 +8,8 @@ SETTLED = 3
 """Reports in a row that go on from a time in the past: by then the robot's clock has been set anew."""
 TRACKING = 0.02
 """How fast the clock's zero follows stamps that drift."""
+FARTHEST = 10**9
+"""Ticks ahead beyond which a stamp comes from another clock, which is taken over: eleven days at 1 kHz."""
 
 
 class Clock:
@@ -46,6 +48,9 @@ class Clock:
         step = round(exact)
         if step < 1:
             return self._late(time)
+        if step > FARTHEST:
+            self._zero, self._ticks, self._settled = time, 0, 0
+            return FARTHEST
         self._ticks += step
         self._settled = 0
         self._zero += max(TRACKING, 1.0 / (self._ticks + 1)) * (exact - step) * dt

@@ -32,7 +32,7 @@ class Health(IntFlag):
     GAP = 1024
     """Ticks were missed before this report."""
     FROZEN = 2048
-    """A joint moves but its position no longer changes: it has stopped reporting."""
+    """A joint has stopped reporting: its numbers repeat although it moves, or must."""
     SATURATED = 4096
     """The robot reports a torque beyond its limit."""
     FAULT = 8192
@@ -41,6 +41,16 @@ class Health(IntFlag):
     """The estimator left samples out of its last update."""
     SURPRISED = 32768
     """The estimator saw what its model cannot explain (contact, an unknown effect)."""
+    TORQUE_REPORT = 65536
+    """A joint does not report the torque that it was sent (zero, scaled, turned round): the sent one stands for it."""
+    VELOCITY_REPORT = 131072
+    """A joint's velocity is not the rate of its position."""
+    SLIPPED = 262144
+    """A joint's position jumped as no joint can, and stayed there: its encoder slipped."""
+    TRIPPED = 524288
+    """A joint's correction was at a limit for seconds: it is off."""
+    FORCE_LIMIT = 1048576
+    """The correction was cut so that the robot does not press harder than promised."""
 
     @classmethod
     def names(cls, code: int) -> list[str]:

@@ -45,6 +45,7 @@ class History:
         self.clock.reset()
         self._current = 0
         self._end = self.ticks
+        self._rows[:] = 0.0
         self._valid[:] = False
         self._missing[:] = BRIDGED  # nothing good came before
         self.total = 0

@@ -62,7 +62,7 @@ class Loop:
             )
         self.plant, self.adapter = plant, adapter
         self._learner = learner or (InlineLearner(adapter) if adapter is not None else None)
-        self._fresh, self._act_at = True, -np.inf
+        self._fresh, self._acted_at, self._act_at = True, -np.inf, -np.inf
         self._action = Action()
         self._begin(policy, controller)
 
@@ -87,8 +87,8 @@ class Loop:
             adapter.observe(state)
             assert self._learner is not None
             self._learner.turn()
-        if not state.time < self._act_at:
-            self._act_at = state.time + self.policy.period - 1e-9
+        if not self._acted_at <= state.time < self._act_at:  # earlier: the robot's clock was set back
+            self._acted_at, self._act_at = state.time, state.time + self.policy.period - 1e-9
             self._action = self.policy.act(state)
         nominal = self.controller.command(state, self._action)
         command = nominal
@@ -104,7 +104,7 @@ class Loop:
                 f"{type(controller).__name__} gives {controller.gives}s, but this robot takes {self.plant.takes}s"
             )
         self.policy, self.controller = policy, controller
-        self._fresh, self._act_at = True, -np.inf
+        self._fresh, self._acted_at, self._act_at = True, -np.inf, -np.inf
 
 
 def run(

@@ -30,9 +30,15 @@ class Score:
     def __init__(self, robot: Robot, shape: tuple[int, ...], timestep: float):
         self._body = RigidBody(robot)
         self._window = max(2, round(WINDOW / timestep))
-        self._period = self._window * timestep
-        self._rate = self._period / MEMORY
+        self.period = self._window * timestep
+        """Length of a window [s]."""
+        self._rate = self.period / MEMORY
         self._sums = np.zeros((2, *shape))  # reported torque, correction
+        self._torque_sum, self._correction_sum = self._sums
+        self.left, self.mean_correction = np.zeros(shape), np.zeros(shape)
+        """(..., n) of the last window: torque that nothing explains, and correction [N·m]."""
+        self.good = np.zeros(shape[:-1], dtype=bool)
+        """(...) whether the last window counted."""
         self._from = np.zeros((3, *shape))
         self._squares = np.zeros((2, *shape))
         self._broken = np.zeros(shape[:-1], dtype=bool)
@@ -60,17 +66,24 @@ class Score:
         """The window under way does not count in these trials (...)."""
         self._broken |= which
 
-    def tick(self, report: Array, correction: Array) -> None:
-        """Take in a report (3, ..., n) of position, velocity and torque, and the correction asked for at it [N·m]."""
+    def tick(self, report: Array, correction: Array) -> bool:
+        """Take in a report (3, ..., n) of position, velocity and torque, and the correction asked for at it [N·m].
+
+        Returns:
+            Whether a window ended.
+        """
+        ended = False
         if self._count < 0:
             self._begin(report)
         else:
-            self._sums[0] += report[2]
+            np.add(self._torque_sum, report[2], out=self._torque_sum)
             self._count += 1
             if self._count == self._window:
                 self._finish(report)
                 self._begin(report)
-        self._sums[1] += correction
+                ended = True
+        np.add(self._correction_sum, correction, out=self._correction_sum)
+        return ended
 
     def _begin(self, report: Array) -> None:
         self._count = 0
@@ -79,12 +92,12 @@ class Score:
         self._from[:] = report
 
     def _finish(self, report: Array) -> None:
-        acceleration = (report[1] - self._from[1]) / self._period
+        acceleration = (report[1] - self._from[1]) / self.period
         middle, speed = 0.5 * (report[:2] + self._from[:2])
-        torque, correction = self._sums / self._window
+        torque, self.mean_correction = self._sums / self._window
         lost = torque - self._body.inverse_dynamics(middle, speed, acceleration)
-        left = lost - correction
-        good = ~self._broken & np.isfinite(left).all(axis=-1)
+        self.left = left = lost - self.mean_correction
+        self.good = good = ~self._broken & np.isfinite(left).all(axis=-1)
         rate = self._rate * good[..., None]
         for squares, error in zip(self._squares, (lost, left), strict=True):
             squares += rate * (np.where(good[..., None], error, 0.0) ** 2 - squares)

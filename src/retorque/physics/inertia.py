@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -115,3 +116,12 @@ def with_inertias(robot: Robot, inertial: Array, armature: Array) -> Robot:
         links.append(replace(link, joint=joint, mass=float(mass[index]), centre=(x, y, z), inertia=about))
         index += 1
     return robot.with_links(tuple(links))
+
+
+def principal_axes(vector: Array) -> tuple[Array, Array, Array, Array]:
+    """Mass (...), centre (..., 3), principal inertias (..., 3) and quaternions (..., 4) of their axes, (w, x, y, z)."""
+    mass, centre, inertia = from_vector(vector)
+    principal, axes = np.linalg.eigh(inertia)
+    axes[..., :, 0] *= np.linalg.det(axes)[..., None]
+    flat = Rotation.from_matrix(axes.reshape(-1, 3, 3)).as_quat(scalar_first=True)
+    return mass, centre, principal, flat.reshape(*axes.shape[:-2], 4)

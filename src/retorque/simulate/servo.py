@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from retorque.work.array import Array
+
+
+class PositionLoop(Protocol):
+    """What turns a joint's target into its torque, at every physics step."""
+
+    def torque(
+        self, target: Array, target_velocity: Array | float, position: Array, velocity: Array, limit: Array
+    ) -> tuple[Array, Array]:
+        """The torque (..., n) [N·m], and how fast it falls with velocity (..., n) [N·m·s/rad]."""
 
 
 @dataclass(frozen=True, kw_only=True)

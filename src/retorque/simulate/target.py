@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import mujoco
 import numpy as np
 
 from retorque.physics.actuator import PreparedLosses, drive
-from retorque.physics.inertia import from_vector
+from retorque.physics.inertia import principal_axes
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState
 from retorque.robots.command import Command
@@ -17,7 +18,7 @@ from retorque.robots.state import Base, State
 from retorque.simulate.effects import Effect
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import Seed, Sensors, SensorSettings
-from retorque.simulate.servo import Servo
+from retorque.simulate.servo import PositionLoop
 from retorque.simulate.world import World
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -56,7 +57,7 @@ class Target:
         parameters: Parameters,
         *,
         scene: Scene | None = None,
-        servo: Servo | None = None,
+        servo: PositionLoop | None = None,
         sensors: SensorSettings | None = None,
         effects: Sequence[Effect] = (),
         joint_limits: bool = False,
@@ -111,14 +112,12 @@ class Target:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
         self._losses = PreparedLosses(parameters)
-        mass, centre, inertia = from_vector(parameters.total_inertial(self.robot))
-        principal, axes = np.linalg.eigh(inertia)
-        axes[..., :, 0] *= np.linalg.det(axes)[..., None]
+        mass, centre, principal, axes = principal_axes(parameters.total_inertial(self.robot))
         batch = self._world.batch
         batch.expand("body_mass")[:, self._bodies] = mass
         batch.expand("body_ipos")[:, self._bodies] = centre
         batch.expand("body_inertia")[:, self._bodies] = principal
-        batch.expand("body_iquat")[:, self._bodies] = _quaternion(axes)
+        batch.expand("body_iquat")[:, self._bodies] = axes
         armature = parameters.armature
         for effect in self.effects:
             armature = effect.link_armature(armature)
@@ -160,10 +159,14 @@ class Target:
         if self.robot.floating:
             pose, twist = self._world.base()
             state.base = Base(self._rows(pose), self._rows(twist))
-        objects = self._world.objects()
-        if objects is not None:
-            state.objects = self._rows(objects)
+        state.objects = self.objects
         return state
+
+    @property
+    def objects(self) -> Array | None:
+        """(..., k, 13) poses and twists of the scene's things that move freely; None where there are none."""
+        objects = self._world.objects()
+        return None if objects is None else self._rows(objects)
 
     def push(self, torque: Array | float) -> None:
         """External torque on the joints from now on, (..., n) [N·m]."""
@@ -214,6 +217,10 @@ class Target:
                 self._substep(drive(self.command, self.parameters), slope)
         self._ticks += 1
 
+    def snapshot(self, trial: int = 0) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state as MuJoCo has it now, for pictures and for tools of the user's own."""
+        return self._world.snapshot(trial)
+
     def _substep(self, driven: Array, servo_slope: Array | None = None) -> None:
         velocity = self.velocity
         motor_side = [effect for effect in self.effects if effect.transmits]
@@ -247,11 +254,3 @@ class Target:
     def _rows(self, array: Array) -> Array:
         """All trials of an array, or the only one's row."""
         return array if self._lead else array[0]
-
-
-def _quaternion(rotation: Array) -> Array:
-    """Quaternions (..., 4), (w, x, y, z), of rotation matrices (..., 3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    flat = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_quat(scalar_first=True)
-    return flat.reshape(*rotation.shape[:-2], 4)

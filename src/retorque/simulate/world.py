@@ -187,6 +187,16 @@ class World:
             raise RetorqueError("nothing touches without a scene; give the target one")
         return self._forces.between(self._readings, of, by)
 
+    def snapshot(self, trial: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state in a data structure of its own."""
+        data = mujoco.MjData(self.model)
+        data.qpos[:], data.qvel[:] = self.qpos[trial], self.qvel[trial]
+        if self.model.nmocap:
+            data.mocap_pos[:] = self.batch.bind("mocap_pos")[trial]
+            data.mocap_quat[:] = self.batch.bind("mocap_quat")[trial]
+        mujoco.mj_forward(self.model, data)
+        return self.model, data
+
     def thing(self, name: str) -> Object:
         """The thing of that name."""
         for thing in self.scene.objects:

@@ -1,8 +1,8 @@
-"""How a command ends: with what is to be shown, and the files to be written once that has been shown."""
+"""How a command ends: with files to be written, what is then shown, and a code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,10 +32,12 @@ class ToWrite(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What was found. Files come last, so that a full disk takes nothing from the reader."""
+    """What was found. Files are written before anything is printed, and a full disk takes nothing from the reader."""
 
     shown: list[Shown] = field(default_factory=list)
     files: list[ToWrite] = field(default_factory=list)
+    code: int = 0
+    """Exit code of the command, where nothing worse happens."""
 
     def show(self, what: Any, style: str = "", markup: bool = True) -> None:
         """Add something for the reader."""
@@ -45,10 +47,12 @@ class Outcome:
         """Add a file."""
         self.files.append(ToWrite(label, write))
 
-    def write_files(self) -> Iterator[tuple[str, Path | str | RetorqueError]]:
-        """Write one file after the other: what it is, and where it lies, or why it could not be written."""
+    def write_files(self) -> list[tuple[str, Path | str | RetorqueError]]:
+        """Write one file after the other: what each is, and where it lies, or why it could not be written."""
+        done: list[tuple[str, Path | str | RetorqueError]] = []
         for label, write in self.files:
             try:
-                yield label, write()
+                done.append((label, write()))
             except RetorqueError as error:  # the others may still find room
-                yield label, error
+                done.append((label, error))
+        return done

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.default.explanations import TOUCH, Explanations
+from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.equation import Equation
-from retorque.adapt.recursive.linear_model import PER_JOINT
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
@@ -36,6 +36,14 @@ PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
 """A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
+FOLLOW = 0.16
+"""Share of a new residual that the felt torque takes over: it follows within 30 ms."""
+YOUNG = (0.3, 0.6)
+"""Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
+MOST_FELT = 0.8
+"""Largest torque from outside that is yielded to, as a share of the torque limit."""
+WALK, WALK_EVERY = 0.2, 5
+"""How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -58,12 +66,18 @@ class Default(TamRecursive):
         "_old_means",
         "_old_roots",
         "_old_sizes",
+        "_old_evidence",
         "_explanations",
         "_own_since",
         "_refuted",
         "_undo_mean",
         "_undo_root",
+        "_felt",
+        "_place",
+        "_walked",
     )
+    gain_doubt = 0.15
+    touch = TOUCH
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -80,6 +94,7 @@ class Default(TamRecursive):
         self._since_snapshot = 0.0
         self._old_means = np.zeros((count, self.trials, size))
         self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
         self._own_since = np.full(self.trials, np.inf)
@@ -87,7 +102,12 @@ class Default(TamRecursive):
         self._undo_mean = np.zeros((self.trials, size))
         self._undo_root = np.zeros((self.trials, size, size))
         self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
+        self._reopening = Reopening(self.model, self._explanations.columns)
+        self._felt = np.zeros((self.trials, self.robot.n))
+        self._place = np.full(self.trials, -1)
+        self._walked = 0
         super().reset()
+        self._filter.root[:] = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -114,6 +134,7 @@ class Default(TamRecursive):
         if begins.any():
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
+            self._place[begins] = -1
             self._calm_for[begins] = 0.0
             self.disputed |= begins
         if self.disputed.any():
@@ -161,11 +182,35 @@ class Default(TamRecursive):
             self._open(
                 sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
             )
+            self._learn_touched(equation, weighed)
         over = self.disputed & (distance < CLEAR) & ~self._touching & self._explanations.over
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
+
+    def _learn_touched(self, equation: Equation, weighed: Array) -> None:
+        """Learn on under a touch whose place is known, the wrench among the unknowns."""
+        where = self._explanations.touched()
+        ready = np.zeros(self.trials, dtype=bool)
+        ready[weighed] = True
+        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (where >= 0) & (self._rest < REST)
+        moved = ready & (where != self._place)
+        part, trials = self.model.touch_part, np.flatnonzero(ready)
+        self._filter.renew(np.flatnonzero(moved), part)
+        self._place = np.where(ready, where, self._place)
+        if len(trials) == 0:
+            return
+        self._walked += 1
+        if self._walked % WALK_EVERY == 0:
+            self._filter.walk(trials, part, WALK * np.sqrt(WALK_EVERY * self._step))
+        rows = np.where(ready[:, None, None], equation.rows, 0.0)
+        rows[trials, :, part] = self._explanations.touch_rows(where[trials], equation.position[trials])
+        expected, spread = self._filter.predict(rows)
+        innovation = np.where(ready[:, None], equation.torque - equation.prior - expected, 0.0)
+        noise = self._noise * equation.noise_factor + self._disturbance.total
+        self._filter.update(innovation, rows, spread, noise)
+        self._constrain(ready)
 
     def _carried(self) -> Array:
         """Mass beyond the ideal last link's that the estimate carries, and a little (trials,) [kg]."""
@@ -174,17 +219,18 @@ class Default(TamRecursive):
         return np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + 0.3
 
     def _open(self, payload: Array, joint: Array, which: Array) -> None:
-        """What has changed is the robot's own: give the estimate doubt about just that, and go on learning."""
-        split = self.robot.n * PER_JOINT
+        """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning."""
         for trial in np.flatnonzero(payload | joint):
-            open_ = np.zeros(self.model.size)
+            found = self._explanations.payload if payload[trial] else self._explanations.joints[which[trial]]
+            mean, covariance = found.mean[trial], found.covariance[trial]
             if payload[trial]:
-                open_[split:-1] = 1.0
+                opening = self._reopening.payload(mean, covariance)
             else:
-                open_[which[trial] * PER_JOINT : (which[trial] + 1) * PER_JOINT] = 1.0
+                opening = self._reopening.joint(int(which[trial]), mean, covariance)
             self._undo_mean[trial], self._undo_root[trial] = self._filter.mean[trial], self._filter.root[trial]
             self._own_since[trial] = 0.0
-            self._filter.widen(int(trial), open_)
+            self._filter.mean[trial] += opening.shift
+            self._filter.widen(int(trial), opening.doubt)
             self._old_means[:, trial], self._old_roots[:, trial] = self._filter.mean[trial], self._filter.root[trial]
         self.disputed &= ~(payload | joint)
 
@@ -203,11 +249,14 @@ class Default(TamRecursive):
         for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
             kept[:-1, calm] = kept[1:, calm]
             kept[-1, calm] = now[calm]
+        self._old_evidence[:-1, calm] = self._old_evidence[1:, calm]
+        self._old_evidence[-1, calm] = self._evidence[calm]
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
         self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
     def _forget_noise(self, which: Array) -> None:
-        """What a touch adds to the residuals is not noise: back to how large they were before it began."""
+        """What a touch adds to the residuals is neither noise nor evidence: back to what was before it began."""
+        self._evidence = np.where(which, self._old_evidence[0], self._evidence)
         noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
@@ -220,6 +269,15 @@ class Default(TamRecursive):
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 
     def _answer(self, external: Array, own: Array) -> None:
+        """The network's word counts while a mismatch is young; what lasts from outside is what the estimate misses."""
+        residual = self.residuals.newest
+        sound = self.residuals.sound[:, None]
+        self._felt += np.where(sound, FOLLOW * (-residual - self._felt), 0.0)
+        share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         super()._answer(external, own)
-        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN)[:, None] * self.unit
-        self._own = np.clip(self._own, -most, most)
+        self._pushed += share[:, None] * (
+            np.clip(self._felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
+        )
+        self._limit_share(self._pushed)
+        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

@@ -19,6 +19,8 @@ ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
 PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
+TOUCH = 6
+"""Numbers that describe a touch at one place."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 MOST_GAIN = 0.3
@@ -51,7 +53,7 @@ class Explanations:
         overlap: how many equations share one sample: each is worth that much less.
     """
 
-    remembered = ("_nothing", "_hand", "_arm", "_anything", "_payload", "_joints")
+    remembered = ("_nothing", "_hand", "_arm", "_anything", "payload", "joints")
 
     def __init__(self, robot: Robot, trials: int, step: float, overlap: float):
         self.robot, self._weight = robot, 1.0 / overlap
@@ -61,6 +63,7 @@ class Explanations:
         size = float(np.max(limit)) / ARM_TORQUE
         self._links = _arm_frames(robot)
         wrench = size * np.array([HAND_FORCE] * 3 + [HAND_MOMENT] * 3)
+        self._wrench, self._force = wrench, size * ARM_FORCE
         mass = max(2.0 * profile.payload_mass[1], 0.1)
         reach = 2.0 * profile.payload_centre
         carried = np.array([mass, *[mass * reach] * 3, *[mass * reach**2] * 6, 0.1])
@@ -69,13 +72,13 @@ class Explanations:
         self._arm = Hypothesis(np.full(3, size * ARM_FORCE), trials, PUSH_MEMORY, -1.0, step)
         self._anything = Hypothesis(0.15 * limit, trials, PULSE_MEMORY, -3.0, step)
         self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
-        self._payload = Hypothesis(carried, trials, np.inf, -2.0, step)
+        self.payload = Hypothesis(carried, trials, np.inf, -2.0, step)
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
-        self._joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
+        self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
     def restart(self, which: Array) -> None:
         """A mismatch begins in these trials (trials,)."""
-        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self._payload, *self._joints):
+        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self.payload, *self.joints):
             hypothesis.restart(which)
 
     def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
@@ -91,32 +94,50 @@ class Explanations:
             torque: commands (m, n) [N·m].
         """
         n, w = self.robot.n, self._weight
-        hand = -np.swapaxes(self._body.jacobian(self.robot.end_effector, q), -1, -2)
-        arm = -np.swapaxes(self._body.jacobian(self._links, q)[..., :3, :], -1, -2)
+        hand, arm = self._touches(q)
         self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
         self._arm.take(which, y, arm, noise, w)
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
-        carried = self._body.regressor(q, qd, qdd)[..., self._columns]
-        self._payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
+        carried = self._body.regressor(q, qd, qdd)[..., self.columns]
+        self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
         own = np.stack([torque, np.ones_like(torque), np.tanh(qd / 0.05), qd], axis=-1)
-        for j, hypothesis in enumerate(self._joints):
+        for j, hypothesis in enumerate(self.joints):
             rows = np.zeros((len(y), n, own.shape[-1]))
             rows[:, j] = own[:, j]
             hypothesis.take(which, y, rows, noise, w)
 
+    def touched(self) -> Array:
+        """(trials,) where something touches: 0 the hand, 1 the arm, -1 neither for certain."""
+        hand, arm, anything = (h.evidence for h in (self._hand, self._arm, self._anything))
+        return np.where(np.maximum(hand, arm) < anything, -1, np.where(hand >= arm, 0, 1))
+
+    def touch_rows(self, where: Array, q: Array) -> Array:
+        """Torque for each prior standard deviation of a touch at hand or arm, (m, n, TOUCH), for places (m,)."""
+        hand, arm = self._touches(q)
+        rows = hand * self._wrench
+        force = np.zeros_like(rows)
+        force[..., :3] = arm * self._force
+        return np.where(where[:, None, None] == 0, rows, force)
+
+    def _touches(self, q: Array) -> tuple[Array, Array]:
+        """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""
+        hand = self._body.jacobian(self.robot.end_effector, q)
+        arm = self._body.jacobian(self._links, q)[..., :3, :]
+        return -np.swapaxes(hand, -1, -2), -np.swapaxes(arm, -1, -2)
+
     def verdict(self, least: Array, carried: Array) -> Verdict:
-        """What holds against everything from outside.
+        """What holds against everything from outside, and against nothing at all.
 
         Args:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
         """
-        outside = np.max([h.evidence for h in (self._hand, self._arm, self._anything)], axis=0)
-        joints = np.array([h.evidence for h in self._joints])
+        outside = np.max([h.evidence for h in (self._nothing, self._hand, self._arm, self._anything)], axis=0)
+        joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
-        payload = np.where(self._possible(carried), self._payload.evidence, -np.inf)
+        payload = np.where(self._possible(carried), self.payload.evidence, -np.inf)
         own = np.maximum(payload, joint) - outside > least
         return Verdict(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
@@ -128,12 +149,13 @@ class Explanations:
 
     def _possible(self, carried: Array) -> Array:
         """Whether the payload and the drives' factor that fit best could be (trials,)."""
-        mass, moment, gain = self._payload.mean[:, 0], self._payload.mean[:, 1:4], self._payload.mean[:, -1]
+        mass, moment, gain = self.payload.mean[:, 0], self.payload.mean[:, 1:4], self.payload.mean[:, -1]
         near = np.abs(moment).max(axis=-1) < self._reach * np.maximum(np.abs(mass), 0.3 * self._most_mass / 4.0)
         return (mass > -carried) & (mass < self._most_mass) & near & (np.abs(gain) < MOST_GAIN)
 
     @property
-    def _columns(self) -> slice:
+    def columns(self) -> slice:
+        """Where the payload's ten numbers stand among those of all links."""
         where = mount(self.robot)
         index = where[0] if where is not None else len(self.robot.moving_links) - 1
         return slice(10 * index, 10 * index + 10)

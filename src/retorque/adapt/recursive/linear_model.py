@@ -24,7 +24,7 @@ from retorque.adapt.recursive.unknowns import (
     SCALE,
     VISCOUS,
 )
-from retorque.adapt.recursive.unknowns_prior import prior_of
+from retorque.adapt.recursive.unknowns_prior import covariance_root, prior_of
 from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
@@ -46,21 +46,39 @@ class LinearModel:
         robot: the ideal robot.
         card: the identified robot whose numbers and errors are the prior; default: the ranges of the robot's profile.
         relevance: share of full scale below which an inertial direction is left out.
+        gain_doubt: standard deviation of the drives' gains that a filter can be opened to, beyond the prior's own.
+        touch: further unknowns behind all others, whose rows are zero unless someone fills them in.
     """
 
-    def __init__(self, robot: Robot, card: Robot | None = None, relevance: float = 0.01):
+    def __init__(
+        self,
+        robot: Robot,
+        card: Robot | None = None,
+        relevance: float = 0.01,
+        *,
+        gain_doubt: float = 0.0,
+        touch: int = 0,
+    ):
         self.robot, self.n = robot, robot.n
         self.body = RigidBody(robot)
         self.profile = profile_of(robot)
         self.torque_width = np.maximum(TORQUE_WIDTH * self.profile.dead_zone_max, 1e-6)
         prior = prior_of(robot, self.profile, card)
         self.joint_mean, self.joint_root = prior.joint_mean, prior.joint_root  # (n, F), (n, F, F)
+        self.gain_std = np.linalg.norm(self.joint_root[:, SCALE], axis=-1)  # (n, 2) before it is widened
+        if gain_doubt > 0.0:
+            self.joint_root = _with_doubt(self.joint_root, SCALE, gain_doubt)
         self.links = len(prior.inertial_mean)
         self.inertial_mean = prior.inertial_mean.reshape(-1)  # (10 L,)
         self.inertial_root = self._relevant(_block_diagonal(prior.inertial_root), relevance)  # (10 L, k)
         self.directions = self.inertial_root.shape[1]
-        self.size = self.n * PER_JOINT + self.directions + 1
+        split = self.n * PER_JOINT
+        self.inertial_part = slice(split, split + self.directions)
+        self.touch_part = slice(split + self.directions + 1, split + self.directions + 1 + touch)
+        self.size = self.touch_part.stop
         self.low, self.high = self._bounds(card)  # (n, F) what each joint unknown can be
+        if gain_doubt > 0.0:
+            self.low[:, SCALE], self.high[:, SCALE] = -2.5 * gain_doubt, 2.5 * gain_doubt
         self.ideal_inertial = robot_inertia(robot).reshape(-1)
 
     def joint_features(self, velocity: Array, acceleration: Array, torque_sign: Array, torque: Array) -> Array:
@@ -111,8 +129,8 @@ class LinearModel:
         own = np.einsum("...jf,jfg->...jg", features, self.joint_root)
         for j in range(self.n):
             out[..., j, j * PER_JOINT : (j + 1) * PER_JOINT] = own[..., j, :]
-        out[..., self.n * PER_JOINT : -1] = regressor @ self.inertial_root
-        out[..., -1] = -DELAY * torque_rate
+        out[..., self.inertial_part] = regressor @ self.inertial_root
+        out[..., self.inertial_part.stop] = -DELAY * torque_rate
         prior = regressor @ self.inertial_mean + np.einsum("...jf,jf->...j", features, self.joint_mean)
         return prior, out
 
@@ -121,13 +139,15 @@ class LinearModel:
         split = self.n * PER_JOINT
         own = z[..., :split].reshape(*z.shape[:-1], self.n, PER_JOINT)
         joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
-        return joint, self.inertial_mean + z[..., split:-1] @ self.inertial_root.T
+        return joint, self.inertial_mean + z[..., self.inertial_part] @ self.inertial_root.T
 
     def _bounds(self, card: Robot | None) -> tuple[Array, Array]:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n
         low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
-        low[:, ARMATURE], high[:, ARMATURE] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        rotor = self.robot.armature  # the ideal robot is always possible, also where its card's rotors weigh nothing
+        low[:, ARMATURE] = np.minimum(0.5 * p.armature_min, rotor)
+        high[:, ARMATURE] = np.maximum(1.25 * p.armature_max, rotor)
         low[:, VISCOUS], high[:, VISCOUS] = 0.0, 1.25 * p.viscous_max[:, None]
         high[:, BIAS] = 1.5 * p.bias_max[:, None]
         low[:, BIAS] = -high[:, BIAS]
@@ -153,6 +173,15 @@ class LinearModel:
         _, size, right = np.linalg.svd((felt / scale).reshape(-1, felt.shape[-1]), full_matrices=False)
         keep = size / np.sqrt(len(q)) > relevance
         return root @ right[keep].T
+
+
+def _with_doubt(root: Array, which: slice, deviation: float) -> Array:
+    """Covariance roots (n, F, F) in which some unknowns are independent of all others, with this deviation."""
+    covariance = np.matmul(root, root.mT)
+    covariance[:, which], covariance[:, :, which] = 0.0, 0.0
+    index = np.arange(covariance.shape[-1])[which]
+    covariance[:, index, index] = deviation**2
+    return covariance_root(covariance)
 
 
 def _block_diagonal(blocks: Array) -> Array:

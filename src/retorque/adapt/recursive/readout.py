@@ -70,8 +70,7 @@ def read(model: LinearModel, estimate: SquareRootFilter, trial: int) -> Readout:
                     unit=UNITS[f],
                 )
             )
-    part = slice(model.n * PER_JOINT, model.size - 1)
-    spread = model.inertial_root @ root[part]
+    spread = model.inertial_root @ root[model.inertial_part]
     for k, name in enumerate(names):
         unknowns.append(
             Unknown(
@@ -97,7 +96,7 @@ def _unexcited(model: LinearModel, root: Array, names: list[str]) -> tuple[str, 
     for k in np.flatnonzero(np.sqrt(np.maximum(size, 0.0)) > UNEXCITED):
         own = np.einsum("jfg,jg->jf", model.joint_root, axes[:split, k].reshape(model.n, PER_JOINT))
         own = own / np.maximum(np.linalg.norm(model.joint_root, axis=-1), 1e-12)
-        body = model.inertial_root @ axes[split:-1, k] / scale
+        body = model.inertial_root @ axes[model.inertial_part, k] / scale
         weight = np.abs(np.concatenate([own.ravel(), body]))
         top = np.argsort(weight)[::-1][:3]
         found.append(" with ".join((labels + masses)[i] for i in top if weight[i] > 0.3 * weight[top[0]]))

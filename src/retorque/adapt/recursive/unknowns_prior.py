@@ -50,9 +50,9 @@ def prior_of(robot: Robot, profile: Profile, card: Robot | None = None) -> Unkno
     joint, links = _card_covariances(card, known)
     return UnknownsPrior(
         joint_unknowns(known),
-        _root(joint + DOUBT**2 * np.matmul(joint_root, joint_root.mT)),
+        covariance_root(joint + DOUBT**2 * np.matmul(joint_root, joint_root.mT)),
         known.total_inertial(card),
-        _root(links + DOUBT**2 * np.matmul(inertial_root, inertial_root.mT)),
+        covariance_root(links + DOUBT**2 * np.matmul(inertial_root, inertial_root.mT)),
     )
 
 
@@ -78,9 +78,10 @@ def _moments(values: Array) -> tuple[Array, Array]:
     mean = values.mean(axis=0)
     centred = values - mean
     covariance = np.einsum("ska,skb->kab", centred, centred) / len(values)
-    return mean, _root(covariance)
+    return mean, covariance_root(covariance)
 
 
-def _root(covariance: Array) -> Array:
+def covariance_root(covariance: Array) -> Array:
+    """A with A Aᵀ = covariance (..., m, m), its columns along the principal axes."""
     size, axes = np.linalg.eigh(covariance)
     return axes * np.sqrt(np.maximum(size, 0.0))[:, None, :]

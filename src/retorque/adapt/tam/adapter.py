@@ -62,7 +62,7 @@ class TamAdapter(Adapter):
         self.patches.reset()
         self.encoder.reset()
         self.trim.reset()
-        self._latent = np.zeros((self.trials, self.robot.n, self.preset.latent), dtype=np.float32)
+        self._latent = np.zeros((self.trials, self.robot.n, self.preset.latent))
         self._in_use: Array | None = None
         belief = self.learn()
         assert belief is not None  # the first column is always due

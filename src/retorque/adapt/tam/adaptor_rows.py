@@ -53,7 +53,7 @@ class RowLayout:
         names = ("position", "velocity", "torque")
         position, velocity, torque = (weights[f"{name}.weight"] for name in names)
         e, window = torque.shape
-        out = np.zeros((3 * e, self.rows), dtype=np.float32)
+        out = np.zeros((3 * e, self.rows))
         out[:, self.one] = np.concatenate([weights[f"{name}.bias"] for name in names])
         out[:e, [self.sine, self.cosine]] = position[:, :2]
         out[:e, self.moved] = 50.0 * position[:, 2:]
@@ -109,9 +109,9 @@ class AdaptorRows:
         self._velocity, self._torque, self._speeds = rows[at.velocity], rows[at.torque], rows[at.speeds]
         self._saturated, self._spread, self._carried = rows[at.saturated], rows[at.spread], rows[at.carried]
         self._probes = rows[at.probes].reshape(PROBES, trials, -1)
-        self._signed, self._sizes, self._exact = rows[at.signed], rows[at.sizes], rows[at.inputs]
-        self.inputs = np.empty(self._exact.shape, dtype=np.float32)
-        """The perceptron's inputs, rounded."""
+        self._signed, self._sizes = rows[at.signed], rows[at.sizes]
+        self.inputs = rows[at.inputs]
+        """The perceptron's inputs."""
         self.basis = rows[at.basis]
         self.known = rows[at.known]
         """(trials * n) torque of the armature in the middle of its range beyond the ideal one [N·m]."""
@@ -135,7 +135,7 @@ class AdaptorRows:
         now = q[0]
         np.sin(now, out=self._sine)
         np.cos(now, out=self._cosine)
-        np.subtract(q[1:], now, out=self._moved)  # before rounding: float32 would leave little of the difference
+        np.subtract(q[1:], now, out=self._moved)
         np.copyto(self._velocity, qd)
         self._to_speeds.dot(self._velocity, out=self._speeds)
         np.multiply(torque, self._per_load, out=self._torque)
@@ -146,4 +146,3 @@ class AdaptorRows:
         np.subtract(nominal, self._carried, out=self._carried)
         np.copyto(self._probes, probes.transpose(1, 0, 2))
         np.absolute(self._signed, out=self._sizes)
-        np.copyto(self.inputs, self._exact)

@@ -8,7 +8,7 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.preset import Preset
 from retorque.work.array import Array
 
-EPSILON = np.float32(1e-6)
+EPSILON = 1e-6
 
 
 def normed(x: Array) -> Array:
@@ -25,6 +25,8 @@ def silu(x: Array) -> Array:
 class StreamingEncoder:
     """Latents (trials, n, latent) out of one patch a joint and column; the past is kept as keys and values.
 
+    Weights are of single precision, sums of double: every engine gives the same latents.
+
     The newest `columns` columns are attended to; older ones are forgotten.
 
     Args:
@@ -38,15 +40,15 @@ class StreamingEncoder:
 
     def __init__(self, tensors: dict[str, Array], preset: Preset, context: Context, trials: int):
         self.preset, self.trials, self.n = preset, trials, context.robot.n
-        self._w = {k.removeprefix("encoder."): v for k, v in tensors.items() if k.startswith("encoder.")}
+        self._w = {k.removeprefix("encoder."): v.astype(float) for k, v in tensors.items() if k.startswith("encoder.")}
         w = self._w
         self._base = w["joint_id.weight"][: self.n] + context.static @ w["static.weight"].T + w["static.bias"]
         self._size = preset.width // preset.heads
         half = self._size // 2
-        self._frequency = np.exp(-np.log(1e3) * np.arange(half, dtype=np.float32) / half).astype(np.float32)
+        self._frequency = np.exp(-np.log(1e3) * np.arange(half) / half).astype(np.float32).astype(float)  # as trained
         shape = (preset.layers, preset.columns, trials, self.n, preset.heads, self._size)
-        self._keys = np.zeros(shape, dtype=np.float32)
-        self._values = np.zeros(shape, dtype=np.float32)
+        self._keys = np.zeros(shape)
+        self._values = np.zeros(shape)
         self.reset()
 
     def reset(self) -> None:
@@ -87,7 +89,7 @@ class StreamingEncoder:
         self._values[layer, slot] = value
         known = min(self._column + 1, self.preset.columns)
         keys, values = self._keys[layer, :known], self._values[layer, :known]
-        query = self._rotate(query) / np.float32(np.sqrt(self._size))
+        query = self._rotate(query) / np.sqrt(self._size)
         if self.preset.factorised:
             weight = _softmax(np.einsum("tnhs,ctnhs->tnhc", query, keys))
             found = np.einsum("tnhc,ctnhs->tnhs", weight, values)
@@ -99,12 +101,12 @@ class StreamingEncoder:
 
     def _over_joints(self, x: Array, name: str) -> Array:
         query, key, value = self._read(x, name)
-        weight = _softmax(np.einsum("tnhs,tmhs->thnm", query / np.float32(np.sqrt(self._size)), key))
+        weight = _softmax(np.einsum("tnhs,tmhs->thnm", query / np.sqrt(self._size), key))
         found = np.einsum("thnm,tmhs->tnhs", weight, value)
         return self._linear(found.reshape(x.shape), f"{name}.write")
 
     def _rotate(self, x: Array) -> Array:
-        angle = np.float32(self._column) * self._frequency
+        angle = self._column * self._frequency
         sin, cos = np.sin(angle), np.cos(angle)
         half = self._size // 2
         a, b = x[..., :half], x[..., half:]

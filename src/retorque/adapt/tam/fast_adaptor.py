@@ -25,7 +25,7 @@ class FastAdaptor:
     """
 
     def __init__(self, tensors: dict[str, Array], preset: Preset, context: Context):
-        self._w = {k.removeprefix("adaptor."): v for k, v in tensors.items() if k.startswith("adaptor.")}
+        self._w = {k.removeprefix("adaptor."): v.astype(float) for k, v in tensors.items() if k.startswith("adaptor.")}
         self.preset, self.context = preset, context
         self.scales = _Scales(context)
         self._layout = RowLayout(preset.window)
@@ -43,7 +43,7 @@ class FastAdaptor:
         middle, half = COEFFICIENTS.T[..., None]
         raw = w["basis.weight"] @ z + w["basis.bias"][:, None]
         found = middle + half * np.tanh((raw - middle) / half)
-        self._coefficients = self._layout.coefficients(found.astype(float), self._unit)
+        self._coefficients = self._layout.coefficients(found, self._unit)
         up, down = np.logaddexp(0.0, w["dead_zone.weight"] @ z + w["dead_zone.bias"][:, None]) * self._unit
         # A logistic function is a tanh: up * side - down * (1 - side) = middle + half * tanh.
         self._jump_middle, self._jump_half = 0.5 * (up - down), 0.5 * (up + down)

@@ -14,8 +14,9 @@ EPSILON = 1e-6
 class FastPerceptron:
     """One number for each joint out of its rows of inputs; what the latent changes is set beforehand.
 
-    Arrays are (numbers, trials * n) and contiguous. What would be a call of its own is made part of a product: biases
-    are a column of the weights, for a row of ones; the last layer and the head are one vector.
+    Arrays are (numbers, trials * n) and contiguous, in double precision, so that the compiled core says the same. What
+    would be a call of its own is made part of a product: biases are a column of the weights, for a row of ones; the
+    last layer and the head are one vector.
 
     Args:
         weights: by name.
@@ -31,28 +32,28 @@ class FastPerceptron:
         self._combine, self._summary = _with_bias(weights, "combine"), _with_bias(weights, "summary")
         *self._layers, last = (_with_bias(weights, f"layers.{index}") for index in range(preset.depth))
         head = weights["head.weight"][0]
-        self._head = np.concatenate([head, [0.0], head @ last]).astype(np.float32)
+        self._head = np.concatenate([head, [0.0], head @ last])
         self._head[-1] += weights["head.bias"][0]
 
-        self._embedded_one = np.ones((len(embed) + 1, wide), dtype=np.float32)
+        self._embedded_one = np.ones((len(embed) + 1, wide))
         self._embedded = self._embedded_one[:-1]
-        self._mean_one = np.ones((h + 1, trials), dtype=np.float32)
+        self._mean_one = np.ones((h + 1, trials))
         self._mean = self._mean_one[:-1]
         self._mean_flat = self._mean.reshape(-1)
-        self._shared = np.empty((h, trials), dtype=np.float32)
+        self._shared = np.empty((h, trials))
         self._shared_wide = self._shared[:, :, None]
-        self._per_joint = np.full(joints, 1.0 / joints, dtype=np.float32)
+        self._per_joint = np.full(joints, 1.0 / joints)
 
         # What the layers add to, a row that makes its mean square larger by EPSILON, a layer's inputs, and ones: the
         # head reads them all.
-        self._state = np.ones((2 * h + 2, wide), dtype=np.float32)
+        self._state = np.ones((2 * h + 2, wide))
         self._x_epsilon, self._inner_one = self._state[: h + 1], self._state[h + 1 :]
         self._x_epsilon[-1] = np.sqrt(EPSILON * h)
         self._x, self._inner = self._x_epsilon[:-1], self._inner_one[:-1]
         self._x_flat, self._x_trials = self._x.reshape(-1, joints), self._x.reshape(h, trials, joints)
         self._squares, self._step = np.empty_like(self._x_epsilon), np.empty_like(self._x)
-        self._share = np.full(h + 1, 1.0 / h, dtype=np.float32)
-        self._scale, self._out = np.empty((2, wide), dtype=np.float32)
+        self._share = np.full(h + 1, 1.0 / h)
+        self._scale, self._out = np.empty((2, wide))
         # The larger of an array and zeros of its shape is found three times as fast as that of an array and 0.0.
         self._zeros = np.zeros_like(self._embedded)
         self._mean_zeros, self._inner_zeros = np.zeros_like(self._mean), np.zeros_like(self._inner)

@@ -64,10 +64,17 @@ class Patches:
         return np.concatenate([_flat(self._fast), _flat(self._slow)], axis=-1)
 
     def _raw(self, start: int, count: int) -> tuple[Array, Array, Array, Array]:
-        """`count` ticks from number `start`, those before the first report and invalid ones zero and not valid."""
-        back = self.history.total - (start + count)
-        valid = self.history.valid(count, back) & (np.arange(start, start + count) >= 0)[:, None]
-        q, qd, torque = np.where(valid[..., None], self.history.last(count, back), 0.0)
+        """`count` ticks from number `start`; those before the first report, invalid ones and those that the ring no
+        longer keeps (after a long gap) are zero and not valid."""
+        history = self.history
+        back = history.total - (start + count)
+        kept = max(min(count, history.ticks - back), 0)
+        rows, valid = np.zeros((3, count, *history.last(1).shape[2:])), np.zeros((count, history.trials), dtype=bool)
+        if kept:
+            rows[:, count - kept :] = history.last(kept, back)
+            valid[count - kept :] = history.valid(kept, back)
+        valid &= (np.arange(start, start + count) >= 0)[:, None]
+        q, qd, torque = np.where(valid[..., None], rows, 0.0)
         return q, qd, torque, valid
 
 

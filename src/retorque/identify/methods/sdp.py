@@ -97,10 +97,8 @@ def nearest(belief: Posterior, nonnegative: Array, bodies: list[BoundedBody]) ->
     With z = root (x - mean) the objective is |z|², so the program is well scaled however unevenly the log excites the
     parameters. A body's inequality is taken relative to its reference, L⁻¹ P L⁻ᵀ ≥ margin, for the same reason.
     """
-    try:
-        import clarabel
-    except ModuleNotFoundError as error:
-        raise RetorqueError("this needs clarabel; run: pip install 'retorque[identify]'") from error
+    import clarabel  # here, so that the other methods start without it
+
     size = len(belief.mean)
     back = solve_triangular(belief.root, np.eye(size))  # x = mean + back z
     unit = np.maximum(np.linalg.norm(back[nonnegative], axis=1), 1e-300)

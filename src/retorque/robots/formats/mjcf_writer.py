@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-import mujoco
 import numpy as np
 
 from retorque.robots import rotation
@@ -14,6 +14,9 @@ from retorque.robots.robot import Frame, Joint, Link, Robot
 from retorque.robots.shapes import capsules
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+
+if TYPE_CHECKING:
+    import mujoco
 
 Element = ElementTree.Element
 
@@ -41,6 +44,8 @@ def write_mjcf(robot: Robot, *, timestep: float = 0.001, contact: bool = False, 
 
 def to_mjmodel(robot: Robot, timestep: float = 0.001, contact: bool = False, limits: bool = False) -> mujoco.MjModel:
     """The robot as a compiled MuJoCo model; see `write_mjcf`. Friction is left out: simulations add their own."""
+    import mujoco  # here: a text can be written without the engine
+
     robot = replace(robot, friction=None)
     return mujoco.MjModel.from_xml_string(write_mjcf(robot, timestep=timestep, contact=contact, limits=limits))
 
@@ -191,6 +196,8 @@ def _neighbours(robot: Robot) -> set[tuple[str, str]]:
 
 
 def _touching_at_home(document: str) -> set[tuple[str, str]]:
+    import mujoco
+
     model = mujoco.MjModel.from_xml_string(document)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)

@@ -1,0 +1,206 @@
+"""Whether a robot's positions and velocities agree with one another and with what joints can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.physics.default_profile import profile_of
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+from retorque.work.array import Array
+
+MEMORY = 0.1
+"""Time over which position and integrated velocity are compared [s]."""
+FAR = 0.012
+"""Largest distance between them: noise, and a velocity that comes a little late [rad]."""
+LATE = 2.0
+"""Ticks that a velocity may be late."""
+JUMP = 0.2
+"""Velocities change by less within a tick, unless the motor is that strong [rad/s]."""
+STRONG = 0.5
+"""Share of what the torque limit can do to a joint's velocity within a tick that is no jump."""
+SLIP = 0.03
+"""A position that jumps by more within a tick, beyond what the velocity limit explains, has slipped [rad]."""
+SETTLED = 0.01
+"""A slipped position that has stayed for so long is a new zero [s]."""
+PROBATION = 0.02
+"""A velocity that jumped is not believed before its position agrees for so long [s]."""
+REPEATS = 5
+"""Reports in a row that repeat a number before it counts as stuck."""
+STILL = 0.02
+"""Position and velocity that repeat exactly for so long are a joint at rest, or no report at all [s]."""
+CONSTANT = 0.3
+"""Share of `FAR` that is far where a velocity repeats exactly."""
+RESOLUTION = 1e-3
+"""Encoders tell smaller motions than this [rad]."""
+REBUILT = 0.015
+"""Time constant of velocities that are rebuilt from positions [s]."""
+
+
+@dataclass
+class Motion:
+    """What a report's positions and velocities are worth."""
+
+    position: Array
+    """(..., n) without slips; integrated velocity where a position is stuck [rad]."""
+    velocity: Array
+    """(..., n) rate of position where a velocity is wrong [rad/s]."""
+    rate: Array
+    """(..., n) velocity from positions alone [rad/s]."""
+    suspect: Array
+    """(..., n) not to be believed at this tick."""
+    rebuilt: Array
+    """(..., n) suspect, but the other number of the joint says what it must be."""
+    missing: Array
+    """(..., n) not finite."""
+    dead: Array
+    """(..., n) stuck: it repeats although it moves, or must."""
+    disagree: Array
+    """(..., n) velocity is not the rate of position."""
+    slipped: Array
+    """(..., n) the position's zero has moved."""
+
+
+class MotionCheck:
+    """Compares each position with where the last ones and the velocities would have it.
+
+    An observer x' = v + (q - x) / MEMORY is a tick ahead of every position. A wrong velocity leaves its error times
+    MEMORY between them, a slip all of itself at once.
+
+    Args:
+        robot: the ideal robot.
+        shape: of a report, (..., n).
+        timestep: control period [s].
+    """
+
+    def __init__(self, robot: Robot, shape: tuple[int, ...], timestep: float):
+        self._dt = timestep
+        self._gain = min(1.0, timestep / MEMORY)
+        fastest = np.minimum(robot.velocity_limit, 10.0)
+        inertia = np.maximum(np.diagonal(RigidBody(robot).mass_matrix(robot.home)), 1e-6)
+        limit = np.minimum(robot.torque_limit, 1e3)
+        self.far = FAR + LATE * timestep * fastest
+        """(n,) [rad]"""
+        self.jump = np.maximum(JUMP, STRONG * timestep * limit / inertia)
+        """(n,) [rad/s]"""
+        self._slip = SLIP + 2.0 * timestep * fastest
+        profile = profile_of(robot)
+        self._held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
+        self._settled = max(3, round(SETTLED / timestep))
+        self._probation = max(3, round(PROBATION / timestep))
+        self._still_ticks = max(REPEATS, round(STILL / timestep))
+        fade = np.exp(-timestep / REBUILT)
+        self._alpha, self._beta = 1.0 - fade**2, (1.0 - fade) ** 2 / timestep
+        self.weights = np.array([[self._gain, timestep, 0.0, 1.0 - self._gain, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
+        """(2, 5) of position, velocity, torque, expected position and velocity: what is expected next."""
+        zeros = np.zeros(shape)
+        self._raw = np.zeros((2, *shape))
+        self.offset = zeros.copy()
+        """(..., n) by how much positions have slipped [rad]."""
+        self._error, self._slip_error, self._start_torque = zeros.copy(), zeros.copy(), zeros.copy()
+        self._rebuilt = np.zeros((2, *shape))  # position, velocity
+        counters = np.zeros((6, *shape), dtype=np.int64)
+        self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still = counters
+        self._stopped = np.zeros(shape, dtype=bool)
+
+    def reset(self) -> None:
+        """Forget everything; the next report of each joint is believed."""
+        self.offset[...] = 0.0
+        self.relax(self._raw)
+        self._lost[...] = self._probation
+
+    def relax(self, expected: Array) -> None:
+        """All was well until now, and this (2 or 3, ..., n) is expected next: no suspicion is left."""
+        self._raw[:] = np.nan
+        self._rebuilt[:] = expected[:2]
+        for array in (self._error, self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still):
+            array[...] = 0
+        self._stopped[...] = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under suspicion."""
+        return not (self.offset.any() or self._waiting.any() or self._slipping.any() or self._still.any())
+
+    def take(self, report: Array, expected: Array, step: int, sent: Array) -> Motion:
+        """Judge a report (3, ..., n) by what was expected (2, ..., n), which becomes what is expected next.
+
+        Args:
+            report: position, velocity and torque as they came.
+            expected: position without slips, and velocity.
+            step: ticks since the last report.
+            sent: the torque that was sent last, (..., n) [N·m].
+        """
+        dt = self._dt
+        finite = np.isfinite(report[:2]).all(axis=0) & (np.abs(report[:2]) < 1e6).all(axis=0)
+        q = np.where(finite, report[0] - self.offset, expected[0])
+        v = np.where(finite, report[1], expected[1])
+        # A few ticks are bridged by the last velocity; after more than that a joint may be anywhere.
+        gone = (self._lost >= self._probation) & (report[0] != self._raw[0])
+        anew = finite & (gone | (step > self._probation))
+        centre = np.where(anew, q, expected[0] + (min(step, self._probation) - 1) * dt * expected[1])
+        self._note_slips(np.where(finite, q - centre, self._error), finite & ~anew)
+        q = np.where(finite, report[0] - self.offset, centre)
+        error = q - centre
+        jumped = finite & ~anew & (np.abs(v - expected[1]) > self.jump * step)
+        self._waiting = np.where(jumped, self._probation, np.maximum(self._waiting - step, 0))
+        dead = self._note_repeats(report, jumped, sent)
+        near = np.where(self._same_v >= self._still_ticks, CONSTANT, 1.0) * self.far
+        far = finite & (np.abs(error) > near * min(step, 3)) & (self._slipping == 0)
+        missed = self._same_q * dt * np.abs(v)  # what a position that repeats should have moved by
+        stuck_q = (self._same_q >= REPEATS) & (far | (missed > RESOLUTION)) | dead
+        far |= stuck_q & ~dead
+        self._error = error
+        self._lost = np.where(finite & ~stuck_q, 0, self._lost + step)
+        trust_q = finite & ~stuck_q & (self._slipping == 0)
+        expected[0] = centre + np.where(trust_q, self._gain * error, 0.0) + dt * v
+        expected[1] = v
+        rate = self._rebuild(q, trust_q, anew, v)
+        return Motion(
+            position=np.where(trust_q, q, centre),
+            velocity=np.where(far & ~stuck_q, rate, v),
+            rate=rate,
+            suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead,
+            rebuilt=far & ~dead,
+            missing=~finite,
+            dead=stuck_q,
+            disagree=far & ~stuck_q,
+            slipped=self.offset != 0.0,
+        )
+
+    def _note_slips(self, error: Array, usable: Array) -> None:
+        """Positions that jump are watched; where they stay, their zero has moved."""
+        begins = usable & (np.abs(error - self._error) > self._slip) & (np.abs(error) > self._slip)
+        stays = usable & (self._slipping > 0) & (np.abs(error - self._slip_error) < self.far)
+        self._slip_error = np.where(begins & ~stays, error, self._slip_error)
+        self._slipping = np.where(stays, self._slipping + 1, np.where(begins, 1, 0))
+        moved = self._slipping >= self._settled
+        if moved.any():
+            self.offset[moved] += self._slip_error[moved]
+            self.offset[np.abs(self.offset) < self.far] = 0.0
+            self._slipping[moved] = 0
+
+    def _note_repeats(self, report: Array, jumped: Array, sent: Array) -> Array:
+        """Which joints repeat themselves although they must move, (..., n)."""
+        same_q, same_v = report[0] == self._raw[0], report[1] == self._raw[1]
+        self._raw[:] = report[:2]
+        self._same_q = np.where(same_q, self._same_q + 1, 0)
+        self._same_v = np.where(same_v, self._same_v + 1, 0)
+        still = same_q & same_v
+        begins = still & (self._still == 0)
+        self._start_torque = np.where(begins, sent, self._start_torque)
+        self._stopped = np.where(begins, self._waiting > 0, self._stopped)
+        self._still = np.where(still, self._still + 1, 0)
+        must = self._stopped | (np.abs(sent - self._start_torque) > self._held)
+        return (self._still >= self._still_ticks) & must
+
+    def _rebuild(self, q: Array, trusted: Array, anew: Array, v: Array) -> Array:
+        """Velocities from positions alone, (..., n) [rad/s]."""
+        position, velocity = self._rebuilt
+        ahead = position + self._dt * velocity
+        missed = np.where(trusted, q - ahead, 0.0)
+        self._rebuilt[0] = np.where(anew, q, ahead + self._alpha * missed)
+        self._rebuilt[1] = np.where(anew, v, velocity + self._beta * missed)
+        return self._rebuilt[1]

@@ -1,0 +1,1 @@
+"""Keeping a robot's parameters up to date while it runs."""

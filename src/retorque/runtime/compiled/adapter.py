@@ -1,0 +1,145 @@
+"""An adapter whose every call runs in the compiled core."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+
+from retorque.loop.adapter import Adapter
+from retorque.loop.belief import Belief
+from retorque.loop.single import Single
+from retorque.robots.state import State
+from retorque.runtime.compiled.build import build, load
+from retorque.runtime.compiled.constants import constants_of
+from retorque.runtime.compiled.structures import Constants, filled, structure
+from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
+from retorque.work.tensors import load_tensors, save_tensors
+
+MEMORY, MEMORY_FORMAT = "a compiled adapter's memory", 1
+ALIGNED = 64
+"""Bytes that a core's memory is aligned to."""
+
+
+class CompiledAdapter(Adapter):
+    """Stands in for a NumPy adapter that has a core: the same calls, the same torques, a fraction of the time.
+
+    What it learns is its own: it starts where the adapter starts, and does not touch it. Its beliefs are rows of
+    numbers (..., size), time first, that any core of the same model can adopt.
+
+    Args:
+        adapter: what it stands in for, for one robot or a batch.
+        library: the compiled core; default: built where it is not there yet.
+        supervisor: the constants of a supervisor around it; default: it runs bare.
+    """
+
+    def __init__(self, adapter: Adapter, library: Path | None = None, *, supervisor: Constants | None = None):
+        self.model = adapter.adapter if isinstance(adapter, Single) else adapter
+        """The NumPy adapter whose constants it has."""
+        self.constants: Constants = {**constants_of(self.model), **({"supervisor": supervisor} if supervisor else {})}
+        self.robot, self.trials = adapter.robot, adapter.trials
+        self.timestep, self.seed = adapter.timestep, adapter.seed
+        self.learn_every = adapter.learn_every
+        lead = np.shape(adapter.health)
+        self._shape = (*lead, self.robot.n)
+        path = library or build()
+        self.engine = f"C ({path.name})"
+        self._calls = calls = load(path)
+        self._model, self._arrays = filled("rt_model", self.constants)
+        model = ctypes.addressof(self._model)
+        calls.rt_model_bytes.restype = ctypes.c_size_t
+        if calls.rt_model_bytes() != ctypes.sizeof(self._model):
+            raise RetorqueError(f"the compiled core '{path}' was made of other sources; delete it")
+        calls.rt_bytes.restype = calls.rt_memory_bytes.restype = ctypes.c_size_t
+        calls.rt_make.restype = calls.rt_memory.restype = ctypes.c_void_p
+        each = calls.rt_bytes(ctypes.c_void_p(model))
+        self._size = calls.rt_belief_size(ctypes.c_void_p(model))
+        self._store = np.zeros(self.trials * each + ALIGNED, dtype=np.uint8)
+        start = self._store.ctypes.data + -self._store.ctypes.data % ALIGNED
+        cores = [calls.rt_make(ctypes.c_void_p(model), ctypes.c_void_p(start + k * each)) for k in range(self.trials)]
+        if not all(cores):
+            raise RetorqueError(f"robot '{self.robot.name}' has too many joints for the compiled core ({self.robot.n})")
+        self._cores = np.array(cores, dtype=np.uintp)
+        self._time = np.zeros(1)
+        self._report = np.zeros((3, *self._shape))
+        self._nominal, self._sent = np.zeros((2, *self._shape))
+        self.health = np.zeros(lead, dtype=np.int64)
+        self._batch = structure("rt_batch")(
+            self._cores.ctypes.data,
+            self.trials,
+            self._time.ctypes.data,
+            *(row.ctypes.data for row in self._report),
+            self._nominal.ctypes.data,
+            self._sent.ctypes.data,
+            self.health.ctypes.data,
+        )
+        # A tick of a few microseconds keeps the interpreter's lock; learning lets go of it.
+        quick = ctypes.PyDLL(str(path))
+        self._at = ctypes.c_void_p(ctypes.addressof(self._batch))
+        self._observe, self._correct = quick.rt_batch_observe, quick.rt_batch_correct
+        self._observe.restype = self._correct.restype = None
+        self._position, self._velocity, self._torque = self._report
+
+    def reset(self) -> None:
+        self._calls.rt_batch_reset(self._at)
+
+    def carry(self) -> None:
+        self._calls.rt_batch_carry(self._at)
+
+    def observe(self, state: State) -> None:
+        self._time[0] = state.time
+        self._position[...] = state.position
+        self._velocity[...] = state.velocity
+        self._torque[...] = state.torque
+        self._observe(self._at)
+
+    def learn(self) -> Belief | None:
+        numbers = np.empty((*self._shape[:-1], self._size))
+        if not self._calls.rt_batch_learn(self._at, ctypes.c_void_p(numbers.ctypes.data)):
+            return None
+        return Belief.of(type(self.model).__name__, float(numbers.flat[0]), numbers=numbers)
+
+    def adopt(self, belief: Belief) -> None:
+        numbers = belief.arrays["numbers"]
+        if belief.kind != type(self.model).__name__ or numbers.shape != (*self._shape[:-1], self._size):
+            raise RetorqueError(
+                f"a belief of {belief.kind} cannot be adopted by a compiled {type(self.model).__name__}"
+            )
+        self._calls.rt_batch_adopt(self._at, ctypes.c_void_p(numbers.ctypes.data))
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        self._time[0] = state.time
+        self._position[...] = state.position
+        self._velocity[...] = state.velocity
+        self._nominal[...] = nominal_torque
+        self._correct(self._at)
+        return self._sent.copy()
+
+    def save(self, path: str | Path) -> None:
+        save_tensors(path, {"memory": np.stack(self._memories())}, MEMORY, MEMORY_FORMAT, self._identity())
+
+    def load(self, path: str | Path) -> None:
+        arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
+        for name, value in self._identity().items():
+            if header.get(name) != value:
+                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
+        for own, saved in zip(self._memories(), arrays["memory"], strict=True):
+            own[:] = saved
+
+    def _memories(self) -> list[Array]:
+        """What each core has learnt, as bytes in place."""
+        count = self._calls.rt_memory_bytes(ctypes.c_void_p(ctypes.addressof(self._model)))
+        kind = ctypes.c_uint8 * count
+        at = [self._calls.rt_memory(ctypes.c_void_p(int(core))) for core in self._cores]
+        return [np.frombuffer(kind.from_address(address), dtype=np.uint8) for address in at]
+
+    def _identity(self) -> dict[str, object]:
+        return {
+            "adapter": type(self.model).__name__,
+            "joints": list(self.robot.joint_names),
+            "trials": self.trials,
+            "timestep": self.timestep,
+            "core": self.engine,
+        }

@@ -1,0 +1,82 @@
+"""The constants of the supervisor's core, read from the Python supervisor that it stands in for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.loop.guard import contact_force, fading, motion_check, report_check, torque_check
+from retorque.loop.supervisor import Supervisor
+from retorque.robots.robot import Frame, Robot
+from retorque.runtime.compiled.structures import Constants
+
+
+def supervisor_constants(supervisor: Supervisor) -> Constants:
+    """Everything that the supervisor's core needs beside the robot and its adapter."""
+    s, dt = supervisor.settings, supervisor.timestep
+    reports, force, score = supervisor._reports, supervisor._force, supervisor.score
+    motion, torque = reports.motion, reports.torque
+    return {
+        "active": 1,
+        "shadow": int(s.shadow),
+        "from_sent": int(s.torque_from == "sent"),
+        "stale_ticks": supervisor._stale_ticks,
+        "torque_ticks": torque.ticks,
+        "torque_lag": torque._lag,
+        "look": reports._look,
+        "settled": motion._settled,
+        "probation": motion._probation,
+        "still_ticks": motion._still_ticks,
+        "repeats": motion_check.REPEATS,
+        "window": score._window,
+        "points": len(force._points),
+        "rounds": contact_force.ROUNDS,
+        "limit": supervisor._limit,
+        "residual_limit": supervisor.residual_limit,
+        "step_limit": supervisor._step_limit,
+        "report_limit": reports._limit,
+        "tolerance": torque.tolerance,
+        "speed": reports._speed,
+        "low": reports._low,
+        "high": reports._high,
+        "home": supervisor.robot.home,
+        "far": motion.far,
+        "jump": motion.jump,
+        "slip": motion._slip,
+        "held": motion._held,
+        "band": force._band,
+        "point_link": np.array([_link_index(supervisor.robot, point) for point in force._points]),
+        "point_place": np.array([point.position for point in force._points]),
+        "relative": torque_check.RELATIVE,
+        "margin": reports._margin,
+        "absurd": report_check.ABSURD,
+        "bridge": s.bridge,
+        "suspicion_ease": report_check.EASE,
+        "suspicion_most": report_check.MOST,
+        "follow": motion._gain,
+        "alpha": motion._alpha,
+        "beta": motion._beta,
+        "constant": motion_check.CONSTANT,
+        "resolution": motion_check.RESOLUTION,
+        "ramp": dt / max(s.enable_ramp, dt),
+        "recovery": dt / max(s.recovery, dt),
+        "fade": dt / max(s.fade, dt),
+        "trip_after": s.trip_after,
+        "rearm": s.rearm,
+        "limit_ease": fading.EASE,
+        "hold": s.hold,
+        "score_rate": score._rate,
+        "score_period": score.period,
+        "force_most": force._told,
+        "force_rate": force._rate,
+        "force_follow": force._follow,
+        "force_rest": contact_force.REST,
+        "force_still": contact_force.STILL,
+        "least_lever": contact_force.LEAST_LEVER,
+        "explained": contact_force.EXPLAINED,
+    }
+
+
+def _link_index(robot: Robot, frame: Frame) -> int:
+    """The moving link that a frame is fixed to; -1 where it stands still."""
+    names = [link.name for link in robot.moving_links]
+    return names.index(frame.link) if frame.link in names else -1

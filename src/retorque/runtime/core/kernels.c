@@ -1,0 +1,83 @@
+/* The two places where the time goes: a product with a few rows, and the pass over a filter's root.
+ *
+ * They are compiled twice on x86, for every machine and for those with AVX2 and FMA, and chosen when they are called:
+ * one file serves all.
+ */
+#include "internal.h"
+
+enum { ROWS = RT_ROWS, LANES = RT_LANES };
+
+/* A row's pointer; those beyond the last are the last once more, and their sums are dropped. */
+#define ROW(k) (x + (row + (k) < rows ? row + (k) : rows - 1) * x_step)
+
+#if defined(__GNUC__)
+/* Four numbers that the compiler keeps in a register, or in two where registers are narrower. */
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float four_singles __attribute__((vector_size(16), aligned(4), may_alias));
+#define SINGLES_AT(place) __builtin_convertvector(*(const four_singles *)(place), four)
+#define DOUBLES_AT(place) (*(const four *)(place))
+
+/* acc (4, 8) += x (4 rows, inputs) times weights (inputs, 8). */
+#define TILE(LOAD)                                                                                             \
+  four a0 = {0}, a1 = {0}, b0 = {0}, b1 = {0}, c0 = {0}, c1 = {0}, d0 = {0}, d1 = {0};                          \
+  for (int i = 0; i < inputs; i++, weights += weights_step) {                                                  \
+    const four u = LOAD(weights), v = LOAD(weights + 4);                                                       \
+    a0 += a[i] * u, a1 += a[i] * v;                                                                            \
+    b0 += b[i] * u, b1 += b[i] * v;                                                                            \
+    c0 += c[i] * u, c1 += c[i] * v;                                                                            \
+    d0 += d[i] * u, d1 += d[i] * v;                                                                            \
+  }                                                                                                            \
+  four *to = (four *)acc;                                                                                      \
+  to[0] = a0, to[1] = a1, to[2] = b0, to[3] = b1, to[4] = c0, to[5] = c1, to[6] = d0, to[7] = d1;
+#else
+#define SINGLES_AT(place) (place)
+#define DOUBLES_AT(place) (place)
+#define TILE(LOAD)                                                                                             \
+  const double *row[4] = {a, b, c, d};                                                                         \
+  for (int k = 0; k < 4 * LANES; k++) acc[k] = 0.0;                                                            \
+  for (int i = 0; i < inputs; i++, weights += weights_step)                                                    \
+    for (int r = 0; r < 4; r++)                                                                                \
+      for (int l = 0; l < LANES; l++) acc[r * LANES + l] += row[r][i] * LOAD(weights)[l];
+#endif
+
+#define TARGET
+#define NAMED(name) name##_plain
+#include "kernels.h"
+#undef TARGET
+#undef NAMED
+
+#if !defined(RT_PLAIN) && defined(__GNUC__) && defined(__x86_64__)
+#define TARGET __attribute__((target("avx2,fma")))
+#define NAMED(name) name##_wide
+#include "kernels.h"
+#define CALL(name, ...)                                                             \
+  do {                                                                              \
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))            \
+      name##_wide(__VA_ARGS__);                                                     \
+    else                                                                            \
+      name##_plain(__VA_ARGS__);                                                    \
+  } while (0)
+#else
+#define CALL(name, ...) name##_plain(__VA_ARGS__)
+#endif
+
+void rt_add_product(int rows, int inputs, int outputs, const double *x, int x_step, const double *weights,
+                    int weights_step, double *out, int out_step) {
+  CALL(add_product, rows, inputs, outputs, x, x_step, weights, weights_step, out, out_step);
+}
+
+void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out) {
+  CALL(matrix, weights, inputs, outputs, rows, x, out);
+}
+
+void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes, const double *unit, const double *mix,
+                    const double *gain, double *mean) {
+  CALL(filter_rows, rows, step, n, root, lanes, unit, mix, gain, mean);
+}
+
+void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out) {
+  const float *bias = weights + (size_t)inputs * (size_t)outputs;
+  rt_matrix(weights, inputs, outputs, rows, x, out);
+  for (int row = 0; row < rows; row++)
+    for (int o = 0; o < outputs; o++) out[row * outputs + o] += (double)bias[o];
+}

@@ -1,0 +1,1 @@
+"""`learn` elsewhere: in a second process, or on another machine."""

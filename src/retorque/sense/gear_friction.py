@@ -1,0 +1,165 @@
+"""What a gear's friction is now, as far as its card and the path of its joint tell, with what is left unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.physics.compiled import kernel
+from retorque.physics.motor_torque import JointMotors
+from retorque.work.array import Array
+
+PRESLIDING = 0.003
+"""Way over which friction follows a reversal [rad]."""
+SETTLED = 0.2
+"""Time after which a joint that has not moved rests [s]."""
+SETTLING = 0.2
+"""Share of a new sight of friction in free space that is believed at once."""
+FORGETTING = 0.5
+"""Time at rest after which friction may be anywhere between its bounds [s]."""
+
+
+@kernel
+def _friction(
+    drive: Array,
+    q: Array,
+    qd: Array,
+    card: Array,
+    timestep: float,
+    error: float,
+    held: Array,
+    phase: Array,
+    rest: Array,
+    before: Array,
+    lost: Array,
+    variance: Array,
+    resting: Array,
+) -> None:
+    """Fill friction torque, its variance and the share of rest; see `GearFriction`."""
+    coulomb, efficiency, viscous, step, speed = card[0], card[1], card[2], card[3], card[4]
+    for t in range(drive.shape[0]):
+        for j in range(drive.shape[1]):
+            move = q[t, j] - held[t, j]
+            if abs(move) > step[j]:  # the encoder's last step says nothing
+                move -= step[j] * np.sign(move)
+                held[t, j] += move
+                phase[t, j] = min(1.0, max(-1.0, phase[t, j] + move / PRESLIDING))
+                rest[t, j] = 0.0
+            elif abs(qd[t, j]) > speed[j]:
+                phase[t, j] = np.sign(qd[t, j])
+                rest[t, j] = 0.0
+            else:
+                rest[t, j] += timestep
+                # A joint that sticks takes what the drive adds into its friction.
+                side = 1.0 - efficiency[j] if phase[t, j] * drive[t, j] > 0.0 else 1.0 / efficiency[j] - 1.0
+                room = coulomb[j] + side * abs(drive[t, j])
+                if room > 0.0:
+                    taken = (drive[t, j] - before[t, j]) / room
+                    phase[t, j] = min(1.0, max(-1.0, phase[t, j] + taken))
+            before[t, j] = drive[t, j]
+            z, torque = phase[t, j], drive[t, j]
+            share = 1.0 - efficiency[j] if z * torque > 0.0 else 1.0 / efficiency[j] - 1.0
+            level = coulomb[j] + share * abs(torque)
+            gone = 1.0 - np.exp(-max(0.0, rest[t, j] - SETTLED) / FORGETTING)
+            lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
+            known = error * error / 3.0 * (level * z) ** 2
+            hidden = max(1.0 - z * z, gone)
+            if rest[t, j] > 0.0:
+                hidden = max(hidden, 0.5)  # at rest, friction answers to whatever changes
+            between = level * level / 3.0 * hidden
+            variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
+            resting[t, j] = max(1.0 - abs(z), gone)
+
+
+@kernel
+def _settle(
+    hidden: Array,
+    drive: Array,
+    free: Array,
+    card: Array,
+    rest: Array,
+    phase: Array,
+) -> None:
+    """Fill the phase of resting joints in free trials; see `GearFriction.settle`."""
+    for t in range(hidden.shape[0]):
+        for j in range(hidden.shape[1]):
+            if free[t, j] and rest[t, j] >= SETTLED:
+                driving = hidden[t, j] * drive[t, j] > 0.0
+                share = 1.0 - card[1, j] if driving else 1.0 / card[1, j] - 1.0
+                level = card[0, j] + share * abs(drive[t, j])
+                if level > 0.0:
+                    z = min(1.0, max(-1.0, hidden[t, j] / level))
+                    phase[t, j] += SETTLING * (z - phase[t, j])
+                    rest[t, j] = SETTLED
+
+
+class GearFriction:
+    """Friction of every joint from its motor's card: direction by the joint's path, size by the load.
+
+    Sliding, it opposes the motion, wrong by at most `error`. After a reversal it follows over a short way, and the
+    longer a joint rests, the less is known of it: the variance grows to that of anything between the bounds.
+
+    Args:
+        joints: the motors.
+        trials: robots served at once.
+        timestep: control period [s].
+        error: largest relative error of the cards' friction.
+    """
+
+    def __init__(self, joints: JointMotors, trials: int, timestep: float, error: float):
+        n = len(joints.motors)
+        step = np.array([motor.position_step for motor in joints.motors])
+        speed = np.array([motor.velocity_step for motor in joints.motors])
+        self._card = np.array(
+            [
+                joints.coulomb,
+                joints.efficiency,
+                joints.viscous,
+                np.nan_to_num(step, nan=1e-4),
+                2.0 * np.nan_to_num(speed, nan=0.01),
+            ]
+        )
+        self._timestep, self._error = timestep, error
+        shape = (trials, n)
+        self._held, self.phase, self._rest, self._before = np.zeros((4, *shape))
+        self._lost, self._variance, self._resting = np.zeros((3, *shape))
+
+    def reset(self, position: Array) -> None:
+        """Begin at rest at a position (trials, n)."""
+        self._held[:] = position
+        self.phase[:] = 0.0
+        self._rest[:] = 10.0 * FORGETTING
+        self._before[:] = 0.0
+
+    def update(self, drive: Array, position: Array, velocity: Array) -> tuple[Array, Array, Array]:
+        """Friction torque (trials, n) [N·m], its variance, and how far each joint rests (0 to 1)."""
+        _friction(
+            drive,
+            position,
+            velocity,
+            self._card,
+            self._timestep,
+            self._error,
+            self._held,
+            self.phase,
+            self._rest,
+            self._before,
+            self._lost,
+            self._variance,
+            self._resting,
+        )
+        return self._lost, self._variance, self._resting
+
+    @property
+    def last(self) -> Array:
+        """Friction of the last update (trials, n) [N·m]."""
+        return self._lost
+
+    def settle(self, hidden: Array, drive: Array, free: Array) -> None:
+        """In free space the friction of a resting joint is seen: what the drive gives beyond what the links need.
+
+        Args:
+            hidden: (trials, n) that difference [N·m].
+            drive: (trials, n) motor torque [N·m].
+            free: (trials, n) joints of sites that nothing touches.
+        """
+        _settle(hidden, drive, free, self._card, self._rest, self.phase)

@@ -1,0 +1,205 @@
+"""Wrenches at sites from external joint torques: one Bayesian solve with prior deviations (equations 9, 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.physics.compiled import cholesky_solve, kernel
+from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
+
+NOTHING = 1e-3
+"""Standard deviation of an axis that is not estimated, as a share of the force's or moment's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrenchPrior:
+    """What is believed of a wrench before the torques are seen: zero, give or take."""
+
+    force: tuple[float, float, float] | float = 5.0
+    """Standard deviation an axis [N]."""
+    moment: tuple[float, float, float] | float = 0.1
+    """Standard deviation an axis [N·m]; 0: force only."""
+    axes: tuple[tuple[float, float, float], ...] = ()
+    """Unit directions in which force is looked for (equation 10); none: all."""
+
+    def precision(self) -> Array:
+        """Inverse covariance (6, 6)."""
+        force = np.broadcast_to(np.asarray(self.force, dtype=float), 3)
+        moment = np.broadcast_to(np.asarray(self.moment, dtype=float), 3)
+        if not np.all(np.isfinite(force)) or np.any(force <= 0.0) or not np.all(moment >= 0.0):
+            raise RetorqueError("a wrench's prior needs force deviations above 0 N and moments of 0 N·m or more")
+        out = np.zeros((6, 6))
+        if self.axes:
+            chosen = np.atleast_2d(np.asarray(self.axes, dtype=float))
+            chosen = chosen / np.linalg.norm(chosen, axis=1, keepdims=True)
+            inside = np.linalg.pinv(chosen) @ chosen
+            size = float(np.max(force))
+            out[:3, :3] = inside / size**2 + (np.eye(3) - inside) / (NOTHING * size) ** 2
+        else:
+            out[:3, :3] = np.diag(1.0 / force**2)
+        least = NOTHING * float(np.max(force)) * 0.01  # of a moment that is not estimated [N·m]
+        out[3:, 3:] = np.diag(1.0 / np.maximum(moment, least) ** 2)
+        return out
+
+
+@kernel
+def _solve(
+    jacobian: Array,
+    torque: Array,
+    variance: Array,
+    used: Array,
+    groups: Array,
+    precision: Array,
+    wrench: Array,
+    covariance: Array,
+    misfit: Array,
+    weakness: Array,
+    a: Array,
+    b: Array,
+) -> None:
+    """Fill wrenches, covariances, misfit and weakness; see `WrenchSolve`."""
+    trials, n = torque.shape
+    for t in range(trials):
+        for g in range(groups.shape[0]):
+            count = 0
+            while count < groups.shape[1] and groups[g, count] >= 0:
+                count += 1
+            m = 6 * count
+            for r in range(m):
+                for c in range(m):
+                    a[r, c] = 0.0
+                for c in range(m + 1):
+                    b[r, c] = 0.0
+                b[r, r + 1] = 1.0
+            for k in range(count):
+                s = groups[g, k]
+                for r in range(6):
+                    for c in range(6):
+                        a[6 * k + r, 6 * k + c] = precision[s, r, c]
+            for j in range(n):
+                on = False
+                for k in range(count):
+                    on = on or used[groups[g, k], j]
+                if not on:
+                    continue
+                w = 1.0 / variance[t, j]
+                for k in range(count):
+                    s = groups[g, k]
+                    for r in range(6):
+                        x = jacobian[t, s, r, j] * w
+                        if x == 0.0:
+                            continue
+                        b[6 * k + r, 0] += x * torque[t, j]
+                        for kk in range(count):
+                            ss = groups[g, kk]
+                            for c in range(6):
+                                a[6 * k + r, 6 * kk + c] += x * jacobian[t, ss, c, j]
+            if not cholesky_solve(a[:m, :m], b[:m, : m + 1]):
+                for k in range(count):
+                    weakness[t, groups[g, k]] = 1.0
+                continue
+            for k in range(count):
+                s = groups[g, k]
+                for r in range(6):
+                    wrench[t, s, r] = b[6 * k + r, 0]
+                    for c in range(6):
+                        covariance[t, s, r, c] = b[6 * k + r, 1 + 6 * k + c]
+            left, rows = 0.0, 0
+            for j in range(n):
+                on = False
+                for k in range(count):
+                    on = on or used[groups[g, k], j]
+                if not on:
+                    continue
+                e = torque[t, j]
+                for k in range(count):
+                    s = groups[g, k]
+                    for r in range(6):
+                        e -= jacobian[t, s, r, j] * wrench[t, s, r]
+                left += e * e / variance[t, j]
+                rows += 1
+            for k in range(count):
+                s = groups[g, k]
+                misfit[t, s] = left / max(rows, 1)
+                # The largest share of the prior's force variance that the torques leave: power iteration.
+                x, y, z = 1.0, 0.7, -0.4
+                value = 0.0
+                for _ in range(12):
+                    c = covariance[t, s]
+                    p = precision[s]
+                    u = c[0, 0] * x + c[0, 1] * y + c[0, 2] * z
+                    v = c[1, 0] * x + c[1, 1] * y + c[1, 2] * z
+                    w = c[2, 0] * x + c[2, 1] * y + c[2, 2] * z
+                    x = p[0, 0] * u + p[0, 1] * v + p[0, 2] * w
+                    y = p[1, 0] * u + p[1, 1] * v + p[1, 2] * w
+                    z = p[2, 0] * u + p[2, 1] * v + p[2, 2] * w
+                    value = (x * x + y * y + z * z) ** 0.5
+                    if value > 0.0:
+                        x, y, z = x / value, y / value, z / value
+                weakness[t, s] = value
+
+
+class WrenchSolve:
+    """The wrench at each site that explains the torques of its own chain best, given the prior.
+
+    f = (Λ + Σ_j J_j J_jᵀ / σ_j²)⁻¹ Σ_j J_j τ_j / σ_j², in world axes at the site. Sites whose chains share joints are
+    solved together.
+
+    Args:
+        used: (sites, n) joints of each site's chain.
+        priors: one for all sites, or one each.
+        trials: robots served at once.
+    """
+
+    def __init__(self, used: Array, priors: WrenchPrior | Sequence[WrenchPrior] = WrenchPrior(), trials: int = 1):  # noqa: B008
+        sites = len(used)
+        self.used = np.asarray(used, dtype=bool)
+        each = [priors] * sites if isinstance(priors, WrenchPrior) else list(priors)
+        if len(each) != sites:
+            raise RetorqueError(f"there are {sites} sites and {len(each)} priors; give one for all or one each")
+        self.precision = np.array([prior.precision() for prior in each])
+        self._groups = _groups(self.used)
+        self.wrench = np.zeros((trials, sites, 6))
+        """(trials, sites, 6) force [N], then moment [N·m]."""
+        self.covariance = np.zeros((trials, sites, 6, 6))
+        self.misfit = np.zeros((trials, sites))
+        """(trials, sites) mean squared residual over its variance; about 1 or less where the model holds."""
+        self.weakness = np.zeros((trials, sites))
+        """(trials, sites) largest share of the prior's force variance that is left: 1 says nothing is felt there."""
+        size = 6 * self._groups.shape[1]
+        self._a, self._b = np.zeros((size, size)), np.zeros((size, size + 1))
+
+    def __call__(self, jacobian: Array, torque: Array, variance: Array) -> Array:
+        """The wrenches (trials, sites, 6) for Jacobians (trials, sites, 6, n), torques and variances (trials, n)."""
+        _solve(
+            jacobian,
+            torque,
+            variance,
+            self.used,
+            self._groups,
+            self.precision,
+            self.wrench,
+            self.covariance,
+            self.misfit,
+            self.weakness,
+            self._a,
+            self._b,
+        )
+        return self.wrench
+
+
+def _groups(used: Array) -> Array:
+    """Sites whose chains share joints, a row each, filled up with -1."""
+    groups: list[list[int]] = []
+    for site in range(len(used)):
+        together = [group for group in groups if any((used[site] & used[other]).any() for other in group)]
+        groups = [group for group in groups if group not in together]
+        groups.append(sorted([site, *(other for group in together for other in group)]))
+    out = np.full((len(groups), max(len(group) for group in groups)), -1)
+    for row, group in enumerate(sorted(groups)):
+        out[row, : len(group)] = group
+    return out

@@ -1,0 +1,56 @@
+"""The tasks by name, and the policies that each of them has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retorque.loop.policy import Policy
+from retorque.robots.robot import Robot
+from retorque.tasks.ball.ball_task import BallTask
+from retorque.tasks.ball.plate_regulator import PlateRegulator
+from retorque.tasks.flip.act_network import ON_BOARD as FLIP_ACT
+from retorque.tasks.flip.act_network import load_act
+from retorque.tasks.flip.act_policy import ActPolicy
+from retorque.tasks.flip.flip_task import FlipTask
+from retorque.tasks.flip.scripted_flip import ScriptedFlip
+from retorque.tasks.policy_task import PolicyTask
+from retorque.tasks.push.box_task import BoxTask
+from retorque.tasks.push.push_model import ON_BOARD as PUSH_MODEL
+from retorque.tasks.push.push_model import load_push_model
+from retorque.tasks.push.push_planner import PushPlanner
+from retorque.work.errors import RetorqueError, unknown
+
+TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
+    "push": BoxTask,
+    "flip": FlipTask,
+    "ball": BallTask,
+}
+"""Every task."""
+POLICIES: dict[str, tuple[str, ...]] = {"push": ("planner",), "flip": ("act", "script"), "ball": ("lqr",)}
+"""The policies of each, the usual one first."""
+
+
+def make_task(name: str, robot: Robot, trials: int, seed: int) -> PolicyTask:
+    """The task of that name; a robot that it was not made for is refused."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    if robot.name != "panda":
+        raise RetorqueError(f"the tasks' poses and tools are the Panda's; robot '{robot.name}' cannot do '{name}'")
+    return TASKS[name](robot, trials, seed)
+
+
+def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: int = 0) -> Policy:
+    """One of the task's policies, with its own weights or those of a file."""
+    if name not in POLICIES[task.name]:
+        raise unknown(f"policy of '{task.name}'", name, POLICIES[task.name])
+    if isinstance(task, BoxTask):
+        model = load_push_model(weights or PUSH_MODEL)
+        return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
+    if name == "act":
+        return ActPolicy(task.robot, load_act(weights or FLIP_ACT))
+    if weights is not None:
+        raise RetorqueError(f"the policy '{name}' has no weights; leave them out")
+    if isinstance(task, FlipTask):
+        return ScriptedFlip(task.robot)
+    assert isinstance(task, BallTask)
+    return PlateRegulator(task.robot, task.goals)

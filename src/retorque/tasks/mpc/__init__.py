@@ -1,0 +1,1 @@
+"""The tasks of the paper on planning and identification at once: cards, costs, parameters that change."""

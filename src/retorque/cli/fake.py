@@ -23,5 +23,19 @@ FAKES = VerbGroup(
             function="serve_dynamixel",
             more=("retorque fake dynamixel --corrupt 0.005 --faults silent@5",),
         ),
+        "ros2": Verb(
+            summary="a robot on ROS 2's topics, over DDS",
+            example="retorque fake ros2 --robot panda --rate 500",
+            module="cli.fake_serve",
+            settings="Ros2RobotSettings",
+            function="serve_ros2",
+        ),
+        "ur": Verb(
+            summary="a UR controller that ur_rtde connects to (dashboard, programs and RTDE)",
+            example="retorque fake ur --host 127.0.0.1 --robot ur10e",
+            module="cli.fake_serve",
+            settings="UrControllerSettings",
+            function="serve_ur",
+        ),
     },
 )

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.logs.clean import Cleaner, Dropped, Limits
+from retorque.logs.channels import Channels
+from retorque.logs.clean import Cleaner, Dropped, Limits, check_time
 from retorque.logs.columns import Columns, Picked, pick
 from retorque.logs.motion import Motion, join
 from retorque.logs.overlap import SHORTEST, OverlapFilter
@@ -40,7 +41,10 @@ class Log:
     """What the last whole reading left out."""
     by_order: bool = False
     """Whether columns were told apart by their order alone, for want of names."""
+    findings: tuple[tuple[str, str], ...] = ()
+    """Causes and sentences that the raw channels of the last whole reading gave away; see `channels`."""
     _reading: Dropped = field(default_factory=Dropped)
+    _found: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not self.paths:
@@ -59,11 +63,14 @@ class Log:
 
     def chunks(self) -> Iterator[Motion]:
         """Pieces of motion, thinned by the filter's stride; a log that was mostly left out is refused at its end."""
-        self._reading, kept = Dropped(), 0
+        self._reading, self._found, kept = Dropped(), [], 0
         for piece in self._pieces():
             kept += len(piece)
             yield piece
-        self.dropped = self._reading
+        self.dropped, self.findings = self._reading, tuple(self._found)
+        damage = self.dropped.damage()
+        if damage is not None:
+            raise damage
         if kept >= FEWEST and self.dropped.total > 0.5 * self.dropped.rows:
             raise RetorqueError(
                 f"{self.dropped.words()}; more than half of a log is never an accident: check columns, units and robot"
@@ -95,10 +102,6 @@ class Log:
             if count > IN_MEMORY:
                 return self
         if count < FEWEST:
-            degrees = "rows with impossible values" in self.dropped.counts
-            hint = (
-                "; are positions in degrees? then say degrees = true in a mapping file (--columns)" if degrees else ""
-            )
             where = ", ".join(map(str, self.paths))
             if not self.dropped.rows and (self.rows.start or self.rows.stop):
                 raise RetorqueError(f"{where} ends before row {self.rows.start or 0}; choose other --rows")
@@ -107,7 +110,7 @@ class Log:
                     f"{where}: {self.dropped.rows} rows leave {count} samples, too few to learn from; use more rows or "
                     "thin less (--decimate)"
                 )
-            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}{hint}")
+            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}")
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
@@ -138,6 +141,14 @@ class Log:
             with np.errstate(over="ignore", invalid="ignore"):
                 yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
         self._note_cut(table)
+
+    def has_currents(self) -> bool:
+        """Whether the first file holds motor currents and no torques."""
+        if self.columns is not None and self.columns.files:
+            return "torque" not in self.columns.files
+        table = open_table(self.paths[0])
+        picked = pick(self.columns, table.names, table.width, self.robot, self.paths[0].name)
+        return picked.is_current or table.names is None
 
     def _note_cut(self, table: Table) -> None:
         if table.cut:
@@ -229,11 +240,17 @@ class Log:
     def _believed(self, path: Path) -> Iterator[tuple[Array, Array]]:
         """Times (rows,) and signals (rows, 2n or 3n) of the rows that passed every check."""
         cleaner = Cleaner(Limits.of(self.robot, current=self.drive_gains is not None), self._reading)
+        channels, first = Channels(self.robot.n), True
         for rows, time, position, velocity, effort in self.raw(path):
+            if first:
+                check_time(time, path.name)
+                first = False
             self._reading.rows += len(rows)
+            channels.add(time, position, velocity, effort)
             keep = cleaner.clean(rows, time, position, velocity, effort)
             signals = [position, effort] if velocity is None else [position, velocity, effort]
             yield time[keep], np.concatenate(signals, axis=1)[keep]
+        self._found += [found for found in channels.findings(self.robot.joint_names) if found not in self._found]
 
 
 def _stretches(blocks: Iterator[tuple[Array, Array]]) -> Iterator[tuple[bool, Array, Array]]:

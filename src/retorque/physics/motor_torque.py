@@ -41,6 +41,8 @@ class JointMotors:
     """(n,) at the joint [N·m·s/rad]."""
     ratio: Array
     """(n,) joint torque over motor torque, r of equation 8."""
+    torque_limit: Array
+    """(n,) of the motor, before its gear: cards give what the output drives with [N·m]."""
     armature: Array
     """(n,) rotor inertia at the joint: the robot's card's, where it has none the motor's [kg·m²]."""
 
@@ -55,16 +57,18 @@ class JointMotors:
         def column(name: str) -> Array:
             return np.array([getattr(motor, name) for motor in motors])
 
+        eta = column("efficiency")
         return cls(
             motors,
             read_only(ratio * column("torque_constant")),
             read_only(column("velocity_constant") / np.maximum(ratio, 1.0)),
             read_only(column("winding_resistance")),
             read_only(column("bus_voltage")),
-            read_only(np.nan_to_num(column("efficiency"), nan=1.0)),
+            read_only(np.nan_to_num(eta, nan=1.0)),
             read_only(np.nan_to_num(ratio * column("coulomb"))),
             read_only(np.nan_to_num(ratio * column("viscous"))),
             read_only(ratio),
+            read_only(np.fmin(robot.torque_limit, ratio * column("torque_limit")) / np.nan_to_num(eta, nan=1.0)),
             read_only(np.where(robot.armature > 0.0, robot.armature, np.nan_to_num(ratio * column("armature")))),
         )
 

@@ -36,8 +36,9 @@ class EscapeSettings:
     """Cost of a second of plan: a shorter one is better."""
     iterations: int = 40
     """Of iLQR on what was found."""
-    emphasis: float = 10.0
-    """By how much the end counts more in plans that are longer than the horizon: their effort would outweigh it."""
+    emphasis: float = 50.0
+    """By how much the end counts more in plans that arrive: with the task's weights their effort would outweigh it, and
+    the last stretch to the target would be put off again and again."""
 
 
 class Escape:

@@ -18,9 +18,7 @@ import numpy as np
 from retorque.control.direct_torque import DirectTorque
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.reference import Reference
-from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop
-from retorque.loop.plant import Plant
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.default_profile import critical_damping, profile_of
 from retorque.physics.parameters import Parameters
@@ -221,7 +219,7 @@ def _run(
                     pacer.wait()
                 begin = time.perf_counter()
                 done = loop.tick()
-                watch.add(done, supervisor, time.perf_counter() - begin, plant.spent)
+                watch.add(done, supervisor, (time.perf_counter() - begin, plant.spent, plant.client))
                 if recorder is not None:
                     recorder.add(done, int(supervisor.health), watch.beliefs, supervisor.correction)
                 if told():
@@ -277,7 +275,7 @@ def _ideal_run(robot: Robot, timestep: float, motion: Reference, scale: float, w
 
 
 class TimedPlant:
-    """A plant that says how much processor time its last tick took, in `spent` [s].
+    """A driver that says how much processor time its last tick took, in `spent` and, of the maker's client, `client`.
 
     Args:
         plant: the driver.
@@ -285,9 +283,9 @@ class TimedPlant:
 
     takes: Literal["torque", "position"] = "torque"
 
-    def __init__(self, plant: Plant):
+    def __init__(self, plant: Driver):
         self.plant, self.timestep = plant, plant.timestep
-        self.spent = 0.0
+        self.spent = self.client = self._before = 0.0
 
     def read(self) -> State:
         """The report."""
@@ -300,7 +298,9 @@ class TimedPlant:
         """Send."""
         begin = time.thread_time()
         self.plant.write(command)
-        self.spent += time.thread_time() - begin
+        self.client = self.plant.client_time - self._before
+        self._before = self.plant.client_time
+        self.spent += time.thread_time() - begin - self.client
 
 
 @contextmanager
@@ -324,4 +324,4 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
             signal.signal(name, handler)
 
 
-__all__ = ["Adapter", "DriveSettings", "drive", "make_driver", "run_drive", "stop_signals"]
+__all__ = ["DriveSettings", "drive", "make_driver", "run_drive", "stop_signals"]

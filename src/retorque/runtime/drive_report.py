@@ -35,18 +35,18 @@ class Watch:
         self.timestep, self.ticks = timestep, 0
         self.time = np.zeros(ticks)
         self.position = np.zeros((ticks, robot.n))
-        self.spent = np.zeros((2, ticks))  # the whole tick, and the driver's processor time [s]
+        self.spent = np.zeros((3, ticks))  # the whole tick; processor time of the driver and of the client [s]
         self.beliefs = 0
         """How many beliefs were adopted."""
         self.error: Array | None = None
         """(ticks, n) against the ideal robot, where a motion was followed [rad]."""
         self._belief: object = None
 
-    def add(self, tick: Tick, supervisor: Supervisor, whole: float, driver: float) -> None:
-        """Take a tick."""
+    def add(self, tick: Tick, supervisor: Supervisor, spent: tuple[float, float, float]) -> None:
+        """Take a tick, and the time of all of it, of the driver and of the maker's client [s]."""
         k = self.ticks
         self.time[k], self.position[k] = tick.state.time, tick.state.position
-        self.spent[0, k], self.spent[1, k] = whole, driver
+        self.spent[:, k] = spent
         belief = getattr(learner_of(supervisor), "belief", None)
         if belief is not self._belief:
             self._belief = belief
@@ -93,7 +93,8 @@ class DriveReport:
     missed: int
     """Reports that were lost before they came here."""
     microseconds: dict[str, float]
-    """p50 and p99 of the whole tick (with the wait for the robot) and of the driver's own processor time [us]."""
+    """p50 and p99 of the whole tick (with the wait for the robot), and of the processor time that the driver itself
+    and the maker's client took [us]; a driver that does not measure its client counts it as its own."""
     words: tuple[str, ...]
     """What else is worth a line."""
 
@@ -173,7 +174,8 @@ class DriveReport:
         if us:
             lines.append(
                 f"tick {us['tick_p50']:.0f} us (p50), {us['tick_p99']:.0f} (p99), wait included; the driver's own "
-                f"{us['driver_p50']:.0f} us (p50), {us['driver_p99']:.0f} (p99)"
+                f"{us['driver_p50']:.0f} us (p50), {us['driver_p99']:.0f} (p99), the maker's client "
+                f"{us['client_p50']:.0f} us (p50)"
             )
         return [*lines, *self.words]
 
@@ -199,7 +201,7 @@ def _times(watch: Watch) -> dict[str, float]:
     if not watch.ticks:
         return {}
     spent = 1e6 * watch.spent[:, : watch.ticks]
-    names = ("tick", "driver")
+    names = ("tick", "driver", "client")
     return {
         f"{name}_p{p}": float(np.percentile(values, p))
         for name, values in zip(names, spent, strict=True)

@@ -59,10 +59,13 @@ def _friction(
             z, torque = phase[t, j], drive[t, j]
             share = 1.0 - efficiency[j] if z * torque > 0.0 else 1.0 / efficiency[j] - 1.0
             level = coulomb[j] + share * abs(torque)
-            gone = 1.0 - np.exp(-rest[t, j] / FORGETTING)
+            gone = 1.0 - np.exp(-max(0.0, rest[t, j] - SETTLED) / FORGETTING)
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
             known = error * error / 3.0 * (level * z) ** 2
-            between = level * level / 3.0 * max(1.0 - z * z, gone)
+            hidden = max(1.0 - z * z, gone)
+            if rest[t, j] > 0.0:
+                hidden = max(hidden, 0.5)  # at rest, friction answers to whatever changes
+            between = level * level / 3.0 * hidden
             variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
             resting[t, j] = max(1.0 - abs(z), gone)
 
@@ -78,10 +81,8 @@ def _settle(
 ) -> None:
     """Fill the phase of resting joints in free trials; see `GearFriction.settle`."""
     for t in range(hidden.shape[0]):
-        if not free[t]:
-            continue
         for j in range(hidden.shape[1]):
-            if rest[t, j] >= SETTLED:
+            if free[t, j] and rest[t, j] >= SETTLED:
                 driving = hidden[t, j] * drive[t, j] > 0.0
                 share = 1.0 - card[1, j] if driving else 1.0 / card[1, j] - 1.0
                 level = card[0, j] + share * abs(drive[t, j])
@@ -159,6 +160,6 @@ class GearFriction:
         Args:
             hidden: (trials, n) that difference [N·m].
             drive: (trials, n) motor torque [N·m].
-            free: (trials,) where nothing touches.
+            free: (trials, n) joints of sites that nothing touches.
         """
         _settle(hidden, drive, free, self._card, self._rest, self.phase)

@@ -31,6 +31,8 @@ class EstimatorSettings:
     """Largest offset that a tare may take off, in standard deviations of the torque; beyond: drift."""
     contact_force: float = 0.5
     """Force above which something may touch, once it is beyond three standard deviations [N]."""
+    begins_free: float = 0.8
+    """Time after a reset in which nothing is taken to touch the robot [s]."""
     free_after: float = 0.3
     """Time without contact after which space counts as free [s]."""
     unexplained: float = 12.0
@@ -93,7 +95,8 @@ class WrenchEstimator:
             self._checks = ReportChecks(torque.motor, trials, timestep, self._any)
         self._shape = (trials, robot.n)
         self._offset = np.zeros(self._shape)
-        self._free_for = np.zeros(trials)
+        self._free_for = np.zeros((trials, len(sites)))
+        self._age = 0.0
         self._fresh = True
 
     def reset(self, state: State) -> None:
@@ -103,6 +106,7 @@ class WrenchEstimator:
             self._checks.reset()
         self._offset[:] = 0.0
         self._free_for[:] = 0.0
+        self._age = 0.0
         self._fresh = False
 
     def update(self, state: State) -> WrenchEstimate:
@@ -141,16 +145,22 @@ class WrenchEstimator:
         force = self.solve.wrench[..., :3]
         size = np.sqrt(np.einsum("tsi,tsi->ts", force, force))
         spread = np.sqrt(np.einsum("tsii->ts", self.solve.covariance[..., :3, :3]))
-        free = ~((size > np.maximum(s.contact_force, 3.0 * spread)) | odd).any(axis=-1)
+        free = ~((size > np.maximum(s.contact_force, 3.0 * spread)) | odd)  # (trials, sites)
+        self._age += dt
+        free |= self._age < s.begins_free
         self._free_for = np.where(free, self._free_for + dt, 0.0)
-        calm = self._free_for > s.free_after
+        calm = self._joints_of(self._free_for > s.free_after)
         if not calm.any():
             return np.zeros(len(calm), dtype=np.int64)
         if isinstance(self.torque, QuasiStatic) and self.torque.settings.friction:
             self.torque.settle(torque, calm)
         bound = s.tare_limit * np.sqrt(variance)
-        step = (self._free_for > s.tare_after)[:, None] * (dt / s.tare_time) * (torque - self._offset)
+        step = self._joints_of(self._free_for > s.tare_after) * (dt / s.tare_time) * (torque - self._offset)
         moved = self._offset + step
         self._offset = np.clip(moved, -bound, bound)
         drifted = (np.abs(moved) > bound)[:, self._any].any(axis=-1)
         return np.where(drifted, int(ComplyCode.DRIFT), 0)
+
+    def _joints_of(self, sites: Array) -> Array:
+        """(trials, n) joints of some sites (trials, sites)."""
+        return np.asarray(sites @ self.solve.used)

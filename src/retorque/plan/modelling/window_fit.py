@@ -181,7 +181,7 @@ class WindowFit:
         self, samples: Samples, starts: list[int], states: Array, p: Array, prior: Array, centre: Array, size: int
     ) -> tuple[Array, Array, float, Array, Array, Array] | None:
         """Normal equations, cost, residuals, newest state and its sensitivity, for unknowns (p, first states)."""
-        d, width = self.dynamics, states.shape[1]
+        width = states.shape[1]
         whole = self.free.whole(p)
         ends = [*starts[1:], len(samples.states) - 1]
         path = []

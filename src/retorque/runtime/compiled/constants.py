@@ -175,3 +175,5 @@ MADE: dict[type[Adapter], tuple[int, Callable[[Adapter], Constants]]] = {
     **dict.fromkeys((TamAdapter, FineTuned, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)),
 }
 """The adapters that have a core: its kind, and what makes its constants."""
+NETWORKS = tuple(kind for kind, (number, _) in MADE.items() if number in (TAM, TAM_RECURSIVE))
+"""Those of them with a network inside."""

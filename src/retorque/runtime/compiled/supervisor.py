@@ -68,6 +68,7 @@ class CompiledSupervisor(CompiledAdapter):
         self._gains = self._views("rt_gain", ctypes.c_double, n)
         self._counts = self._views("rt_counts", ctypes.c_int64, len(Health))
         self._log, self._log_time = np.zeros((log, *self._shape)), np.zeros(log)
+        self._logs = log > 0
         self._log_codes, self._ticks = np.zeros((log, *lead), dtype=np.int64), 0
 
     @property
@@ -87,27 +88,48 @@ class CompiledSupervisor(CompiledAdapter):
         return {flag: int(total[int(flag).bit_length() - 1]) for flag in Health if flag}
 
     def observe(self, state: State) -> None:
-        try:
-            self._time[0] = state.time
-            self._position[...] = state.position
-            self._velocity[...] = state.velocity
-            self._torque[...] = state.torque
-        except (ValueError, TypeError):  # another shape, or no numbers at all
-            self._report[:] = np.nan
+        self.fill(state)
         self._observe(self._at)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        try:
-            self._nominal[...] = nominal_torque
-        except (ValueError, TypeError):
-            self._nominal[...] = np.nan
+        self.fill_nominal(nominal_torque)
         self._correct(self._at)
-        if len(self._log):
+        if self._logs:
             row = self._ticks % len(self._log)
             self._log_time[row] = self._time[0]
             self._log[row], self._log_codes[row] = self.correction, self.health
             self._ticks += 1
         return self._sent.copy()
+
+    def fill(self, state: State) -> None:
+        """Hand a report to the core; what has another shape, or is no numbers at all, is no data."""
+        try:
+            self._time[0] = state.time
+            self._position[...] = state.position
+            self._velocity[...] = state.velocity
+            self._torque[...] = state.torque
+        except (ValueError, TypeError):
+            self._report[:] = np.nan
+
+    def fill_nominal(self, nominal_torque: Array) -> None:
+        """Hand a nominal torque to the core, the same way."""
+        try:
+            self._nominal[...] = nominal_torque
+        except (ValueError, TypeError):
+            self._nominal[...] = np.nan
+
+    def call_observe(self) -> None:
+        """`observe` what was handed over."""
+        self._observe(self._at)
+
+    def call_correct(self) -> None:
+        """`correct` what was handed over; the torque stands in `sent`."""
+        self._correct(self._at)
+
+    @property
+    def sent(self) -> Array:
+        """(..., n) the last torque [N·m]; the next tick writes over it."""
+        return self._sent
 
     def log(self) -> tuple[Array, Array, Array]:
         """Time (ticks,), correction (ticks, ..., n) [N·m] and codes (ticks, ...) of the last ticks, in order."""

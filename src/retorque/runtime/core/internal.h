@@ -205,7 +205,7 @@ typedef struct {
   rt_guard_state *state;
   double *now, *expected, *before; /* (3, n) each: position, velocity, torque */
   double *level;                   /* (2, n) suspicion of motion and torque [s] */
-  unsigned char *suspect, *fault;  /* (n) */
+  unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */

@@ -110,7 +110,7 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
   const int n = model->robot.n, network = model->adapter == RT_TAM_RECURSIVE;
   const int touched = network || (model->adapter == RT_RECURSIVE_CONTACT && belief[at->contact] != 0.0);
   rt_pose pose[RT_MOST_JOINTS];
-  double pushed[RT_MOST_JOINTS], external[RT_MOST_JOINTS], ideal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
+  double pushed[RT_MOST_JOINTS], external[RT_MOST_JOINTS] = {0}, ideal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
   const double age = time - belief[0] > 0.0 ? time - belief[0] : 0.0;
   const double ahead = network ? 0.0 : rt_ahead(model, age);
   for (int j = 0; j < n; j++) {

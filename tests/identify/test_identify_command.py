@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.identify.commands import (
-    IdentifySettings,
-    PayloadSettings,
-    identify,
-    parse_gains,
-    parse_rows,
-    payload,
-)
+from retorque.identify.commands import IdentifySettings, identify
+from retorque.identify.log_options import parse_gains, parse_rows
 from retorque.identify.methods.black_box import BlackBox
 from retorque.identify.methods.estimator import fit
+from retorque.identify.payload_command import PayloadSettings, payload
 from retorque.identify.report.advice import advice, coverage
 from retorque.identify.report.export import export
 from retorque.identify.report.summary import PHYSICAL

@@ -70,5 +70,5 @@ def test_a_payload_on_a_real_gearbox(shared: Path) -> None:
         added = body.regressor(bare.q, bare.qd, bare.qdd)[..., -10:] @ ten
         found = estimate_payload(empty, replace(bare, torque=bare.torque + added), robot)
         assert abs(found.mass - 3.0) < 0.05 * 3.0
-        assert abs(found.mass - 3.0) < 2.0 * found.mass_std < 0.3
+        assert abs(found.mass - 3.0) < 2.0 * found.mass_std < 0.6  # published gains: 8 % together
         assert found.margin > 0.0

@@ -81,10 +81,15 @@ def ur10e_logs(folder: Path, robot: Robot, settings: Filter) -> tuple[Motion, Mo
     return train, one("ur-20_01_17-ptp_10_points.csv.gz", slice(700, 4200))
 
 
+def panda_columns() -> Columns:
+    """Which file of the Panda's folder is what."""
+    names = {"time": "time", "position": "positions", "velocity": "velocity", "torque": "torques"}
+    return Columns(files={signal: f"{name}.txt.gz" for signal, name in names.items()})
+
+
 def panda_logs(folder: Path, robot: Robot, settings: Filter) -> tuple[Motion, Motion]:
     """The first 70 % of the one log to learn from, the rest to test on."""
-    names = {"time": "time", "position": "positions", "velocity": "velocity", "torque": "torques"}
-    columns = Columns(files={signal: f"{name}.txt.gz" for signal, name in names.items()})
+    columns = panda_columns()
     split = int(0.7 * 20_544)
 
     def one(rows: slice) -> Motion:

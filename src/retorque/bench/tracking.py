@@ -53,7 +53,7 @@ class Settings(AdapterSettings):
 
     robots: tuple[str, ...] = ("panda",)
     """Robots on board, or paths of MJCF or URDF files; `all` for the paper's seven."""
-    adapters: tuple[str, ...] = ("direct", "oracle")
+    adapters: tuple[str, ...] = ("default", "direct", "oracle")
     """Adapters to compare: on board, or your own as MODULE:CLASS (looked for in this folder too)."""
     trials: int = 100
     """Randomised targets a robot."""
@@ -155,7 +155,7 @@ def adapted_motion(
 ) -> Trace:
     """How the targets move with an adapter."""
     target = task.target(threads=1)
-    module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
+    module = supervised(adapter, task.robot, task.settings.trials, task.adapter_seed, lambda: target.parameters)
     loop = Loop(target, task.reference, task.controller(), module)
     return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
 

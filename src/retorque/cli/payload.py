@@ -7,7 +7,7 @@ from retorque.cli.verb import Verb
 PAYLOAD = Verb(
     summary="a payload's mass, centre and inertia from an empty and a loaded log",
     example="retorque payload empty.csv loaded.csv --robot ur10e",
-    module="identify.commands",
+    module="identify.payload_command",
     settings="PayloadSettings",
     function="payload",
 )

@@ -17,6 +17,19 @@ PATIENCE = 20
 """After so many rows that jumped away the robot really is elsewhere: the log has a hole."""
 
 
+class DamagedLog(RetorqueError):
+    """A log that cannot be what it says it is.
+
+    Args:
+        cause: one of the words of a verdict, such as "time unit" or "frozen channel".
+        sentence: what is wrong and what to do.
+    """
+
+    def __init__(self, cause: str, sentence: str):
+        super().__init__(sentence)
+        self.cause = cause
+
+
 @dataclass
 class Dropped:
     """How many rows of a log were left out, and why."""
@@ -29,6 +42,8 @@ class Dropped:
     """Rows seen."""
     pieces: int = 0
     """Uninterrupted stretches that were used."""
+    impossible: Counter[str] = field(default_factory=Counter)
+    """Rows with impossible values, by signal: position, velocity, effort."""
     notes: list[str] = field(default_factory=list)
     """What else a reader should know: a file that ends too early, signals that had to be made."""
 
@@ -41,6 +56,19 @@ class Dropped:
     @property
     def total(self) -> int:
         return sum(self.counts.values())
+
+    def damage(self) -> DamagedLog | None:
+        """What it means that so much is impossible, if it is that."""
+        if not self.rows or self.counts["rows with impossible values"] < 0.4 * self.rows:
+            return None
+        worst, _ = self.impossible.most_common(1)[0]
+        hints = {
+            "position": "are they in degrees? then say degrees = true in a mapping file (--columns)",
+            "velocity": "are they in degrees per second, or the clock in another unit?",
+            "effort": "are they in N·m, or currents in A times drive gains at the joint? then say effort_scale",
+        }
+        cause = "time unit" if worst == "velocity" and not self.impossible["position"] else "scale"
+        return DamagedLog(cause, f"{self.words()}; the {worst}s are beyond what the robot can do: {hints[worst]}")
 
     def words(self) -> str:
         """One sentence."""
@@ -79,6 +107,41 @@ class Limits:
         )
 
 
+UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""Units of time that logs have besides seconds."""
+SLOWEST, FASTEST = 2.0, 50_000.0
+"""Sampling rates that logs of motion have [Hz]."""
+
+
+def check_time(time: Array, where: str) -> None:
+    """Refuse a clock that does not count seconds.
+
+    Args:
+        time: (rows,) the first times of a log.
+        where: the file's name.
+    """
+    steps = np.diff(time[np.isfinite(time)])
+    steps = steps[steps > 0.0]
+    if len(steps) < 20:
+        return
+    period = float(np.median(steps))
+    if period < 1.0 / SLOWEST:
+        return
+    units = [name for name, unit in UNITS.items() if 5.0 * SLOWEST < 1.0 / (period * unit) < FASTEST]
+    if not units:
+        raise DamagedLog(
+            "time unit",
+            f"'{where}' has one row every {period:.3g} s, too slow for motion; if its clock counts something else, say "
+            "the factor to seconds in a mapping file (--columns): time_scale = ...",
+        )
+    rate = 1.0 / (period * UNITS[units[0]])
+    raise DamagedLog(
+        "time unit",
+        f"'{where}' has one row every {period:.3g} s; is its clock in {units[0]} ({rate:.0f} Hz)? then say "
+        f'time_unit = "{units[0]}" in a mapping file (--columns)',
+    )
+
+
 def check_velocity(q: Array, qd: Array, rate: float) -> None:
     """Refuse velocities that are not the rate of change of the positions: other columns, another unit, another robot.
 
@@ -89,14 +152,44 @@ def check_velocity(q: Array, qd: Array, rate: float) -> None:
     """
     slope = np.gradient(q, 1.0 / rate, axis=0)
     size = np.sqrt(np.mean(np.square(slope), axis=0))
+    other = np.sqrt(np.mean(np.square(qd), axis=0))
     wrong = np.sqrt(np.mean(np.square(slope - qd), axis=0))
-    bad = np.flatnonzero((np.maximum(size, np.sqrt(np.mean(np.square(qd), axis=0))) > 0.05) & (wrong > 0.5 * size))
-    if len(bad):
-        joints = ", ".join(str(index + 1) for index in bad)
-        raise RetorqueError(
-            f"the velocities of joints {joints} are not the rate of change of their positions; "
-            "check the columns, their units and the number of joints"
-        )
+    bad = np.flatnonzero((np.maximum(size, other) > 0.05) & (wrong > 0.5 * np.maximum(size, 1e-12)))
+    if not len(bad):
+        return
+    joints = ", ".join(str(index + 1) for index in bad)
+    said = f"the velocities of joints {joints} are not the rate of change of their positions"
+    cause, hint = _why_not(slope, qd, bad, size, other)
+    raise DamagedLog(cause, f"{said}; {hint}")
+
+
+def _why_not(slope: Array, qd: Array, bad: Array, size: Array, other: Array) -> tuple[str, str]:
+    """The cause that explains velocities unlike the positions' slopes, and what to do."""
+    moving = np.flatnonzero((size > 0.0) & (other > 0.0))
+    if np.all(size[bad] < 0.02 * other[bad]):
+        if len(bad) < len(size):
+            return "frozen channel", "their positions stand still: the encoders are frozen"
+        return "time unit", "the clock runs too slowly: say time_unit (ms, us or ns) in a mapping file (--columns)"
+    ratio = np.array([float(slope[:, j] @ qd[:, j]) / float(qd[:, j] @ qd[:, j]) for j in moving])
+    alike = np.corrcoef(slope[:, moving].T, qd[:, moving].T)[: len(moving), len(moving) :]
+    alike = np.abs(np.nan_to_num(alike))
+    match = np.argmax(alike, axis=1)
+    if np.all(alike[np.arange(len(moving)), match] > 0.9) and not np.all(match == np.arange(len(moving))):
+        order = ", ".join(str(moving[k] + 1) for k in match)
+        return "permutation", f"positions of joints {', '.join(str(j + 1) for j in moving)} have velocities {order}"
+    own = ratio[np.isin(moving, bad)]
+    straight = np.all(np.diagonal(alike)[np.isin(moving, bad)] > 0.9)
+    if straight and np.all(own < 0.0):
+        return "sign", "they are counted the other way: say scale in a mapping file (--columns)"
+    if straight and np.all(np.abs(np.log(np.abs(own) * np.rad2deg(1.0))) < 0.1):
+        return "scale", "the velocities are in degrees: say velocity_scale = 0.01745 in a mapping file (--columns)"
+    if straight and np.all(np.abs(np.log(np.abs(own) / np.rad2deg(1.0))) < 0.1):
+        return "scale", "the positions are in degrees: say position_scale = 0.01745 in a mapping file (--columns)"
+    if straight and len(bad) == len(moving) and np.ptp(np.log(np.abs(own))) < 0.2:
+        return "time unit", f"all are off by {1.0 / own[0]:.3g}: is the clock in another unit? say time_unit"
+    if np.any(size[bad] < 0.02 * other[bad]):
+        return "frozen channel", "some positions stand still: the encoders are frozen"
+    return "permutation", "check the columns, their units and the number of joints"
 
 
 @dataclass
@@ -119,12 +212,19 @@ class Cleaner:
         finite = np.isfinite(time) & np.all([np.all(np.isfinite(x), axis=1) for x in signals], axis=0)
         self.dropped.note("rows with fields that are not numbers", rows[~finite])
         with np.errstate(invalid="ignore"):
-            possible = np.all((position >= self.limits.lower) & (position <= self.limits.upper), axis=1)
-            possible &= np.all(np.abs(effort) <= self.limits.effort, axis=1)
+            inside = {
+                "position": np.all((position >= self.limits.lower) & (position <= self.limits.upper), axis=1),
+                "effort": np.all(np.abs(effort) <= self.limits.effort, axis=1),
+            }
             if velocity is not None:
-                possible &= np.all(np.abs(velocity) <= self.limits.speed, axis=1)
+                inside["velocity"] = np.all(np.abs(velocity) <= self.limits.speed, axis=1)
+        possible = np.all(list(inside.values()), axis=0)
+        for signal, good in inside.items():
+            self.dropped.impossible[signal] += int(np.sum(finite & ~good))
         self.dropped.note("rows with impossible values", rows[finite & ~possible])
-        kept = np.flatnonzero(finite & possible)
+        empty = np.all(position == 0.0, axis=1) & np.all(effort == 0.0, axis=1)
+        self.dropped.note("rows of zeros", rows[finite & possible & empty])
+        kept = np.flatnonzero(finite & possible & ~empty)
         kept = kept[self._times(rows[kept], time[kept])]
         return kept[self._jumps(rows[kept], time[kept], position[kept])]
 

@@ -30,6 +30,10 @@ class Factors:
     """Samples seen."""
     of_joint: list[Array] = field(default_factory=list)
     """For each joint the triangle of [rows, torque], with len(columns[j]) + 1 columns."""
+    lowest: Array | None = None
+    """(n,) smallest torque seen [N·m]."""
+    highest: Array | None = None
+    """(n,) largest torque seen [N·m]."""
 
     def add(self, body: RigidBody, motion: Motion) -> None:
         """Take in more samples."""
@@ -45,6 +49,17 @@ class Factors:
             tall = [np.concatenate([old, new]) for old, new in zip(self.of_joint, tall, strict=True)]
         self.of_joint = [triangle(rows) for rows in tall]
         self.count += len(motion)
+        low, high = motion.torque.min(axis=0), motion.torque.max(axis=0)
+        self.lowest = low if self.lowest is None else np.minimum(self.lowest, low)
+        self.highest = high if self.highest is None else np.maximum(self.highest, high)
+
+    @property
+    def dead(self) -> Array:
+        """(n,) which torques never changed: a dead channel, whose equations say nothing and must weigh nothing."""
+        if self.lowest is None or self.highest is None:
+            return np.zeros(len(self.of_joint), dtype=bool)
+        span = self.highest - self.lowest
+        return span <= 1e-9 * max(float(np.max(span)), 1e-300)
 
     def squared_residual(self, vector: Array) -> Array:
         """Sum over samples of the squared torque residual of each joint, (n,) [N²·m²]."""
@@ -72,4 +87,12 @@ def merge(parts: Iterable[Factors]) -> Factors:
         raise RetorqueError("there is no usable sample to learn from")
     joints = range(len(found[0].of_joint))
     merged = [triangle(np.concatenate([part.of_joint[j] for part in found])) for j in joints]
-    return Factors(found[0].layout, sum(part.count for part in found), merged)
+    low = [part.lowest for part in found if part.lowest is not None]
+    high = [part.highest for part in found if part.highest is not None]
+    return Factors(
+        found[0].layout,
+        sum(part.count for part in found),
+        merged,
+        np.min(low, axis=0) if low else None,
+        np.max(high, axis=0) if high else None,
+    )

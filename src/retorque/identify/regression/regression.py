@@ -20,6 +20,9 @@ from retorque.work.errors import RetorqueError
 NOISE_SAMPLES = 40_000
 """Residuals looked at for their correlation; a longer log is sampled piece by piece."""
 
+UNHEARD = 1e6
+"""Noise of a channel that is dead, over the largest torque: its equations have no say."""
+
 
 def compress(data: MotionSource, layout: Layout) -> Factors:
     """Read a log once, in pieces, into its triangular factors."""
@@ -75,6 +78,7 @@ def learn_noise(factors: Factors, data: MotionSource, prior: Prior, rounds: int 
     """Residual size (by reweighting until it settles) and correlation (from the residuals themselves)."""
     torque = np.array([np.linalg.norm(factor[:, -1]) for factor in factors.of_joint]) / np.sqrt(factors.count)
     floor = np.maximum(1e-9 * torque, 1e-9)
+    floor = np.where(factors.dead, UNHEARD * max(float(np.max(torque)), 1.0), floor)
     deviation = np.maximum(0.1 * torque, floor)
     freedom = max(1.0, factors.count - factors.layout.size / factors.layout.robot.n)
     mean = prior.mean

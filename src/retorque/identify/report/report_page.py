@@ -71,11 +71,21 @@ def _head(estimate: TorqueModel, content: dict[str, Any]) -> str:
         verdict = "<span class='bad'>not physically consistent: some links could not exist</span>"
     lines = [f"<h1>{escape(robot.title or robot.name)}</h1>"]
     lines.append(f"<p>{estimate.samples} samples, method {escape(estimate.method)}, {verdict}.</p>")
+    lines.append(_verdict(content))
     for name, record in content["dropped"].items():
         reasons = "; ".join(f"{count} {reason}" for reason, count in record["reasons"].items()) or "nothing left out"
         reasons = "; ".join([reasons, *record["notes"]])
         lines.append(f"<p class='soft'>{escape(name)} log: {record['rows']} rows; {escape(reasons)}.</p>")
     return "".join(lines)
+
+
+def _verdict(content: dict[str, Any]) -> str:
+    """The verdict, its causes and the sentences behind it."""
+    kind = {"trust": "good", "doubt": "bad", "refuse": "bad"}[content["verdict"]]
+    causes = f" ({', '.join(content['causes'])})" if content["causes"] else ""
+    head = f"<p>verdict: <span class='{kind}'>{escape(content['verdict'] + causes)}</span></p>"
+    items = "".join(f"<li>{escape(reason)}</li>" for reason in content["reasons"])
+    return head + (f"<ul>{items}</ul>" if items else "")
 
 
 def _advice(estimate: TorqueModel, seen: Coverage, content: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.torque_model import TorqueModel, TorqueScore
+from retorque.identify.verdict.verdict import Verdict
 from retorque.logs.clean import Dropped
 from retorque.work.files import versions
 
@@ -26,10 +27,12 @@ def as_json(
     validation: TorqueScore | None,
     dropped: dict[str, Dropped],
     settings: dict[str, Any],
+    verdict: Verdict,
 ) -> dict[str, Any]:
     """Everything a result file holds; infinite errors, and what a black box does not have, are null."""
     return {
         "robot": model.robot.name,
+        **verdict.as_json(),
         "method": model.method,
         "joints": list(model.robot.joint_names),
         "samples": model.samples,

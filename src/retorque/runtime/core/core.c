@@ -139,6 +139,8 @@ size_t rt_memory_bytes(const rt_model *model) {
   return lay_out(model, &nowhere, NULL);
 }
 
+size_t rt_model_bytes(void) { return sizeof(rt_model); }
+
 size_t rt_bytes(const rt_model *model) { return head_bytes() + rt_memory_bytes(model); }
 
 rt_core *rt_make(const rt_model *model, void *memory) {

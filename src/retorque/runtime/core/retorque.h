@@ -221,6 +221,8 @@ typedef struct {
 
 typedef struct rt_core rt_core;
 
+/* Bytes of an rt_model: whoever makes one elsewhere compares. */
+size_t rt_model_bytes(void);
 /* Bytes that one core needs. */
 size_t rt_bytes(const rt_model *model);
 /* Make a core in memory that is aligned to 64; NULL where it cannot serve (too many joints). */
@@ -269,6 +271,9 @@ void rt_batch_observe(rt_batch *batch);
 int rt_batch_learn(rt_batch *batch, double *beliefs);        /* (count, belief size); 1 where they are new */
 void rt_batch_adopt(rt_batch *batch, const double *beliefs);
 void rt_batch_correct(rt_batch *batch);
+
+/* Make TAM's last column of tokens once more: to time it. */
+void rt_repeat_column(rt_core *core);
 
 /* The algebra by itself: inverse dynamics, forward dynamics, mass matrix (n, n), regressor (n, 10 n). */
 void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *torque);

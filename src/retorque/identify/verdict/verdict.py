@@ -1,0 +1,226 @@
+"""Whether an identified model may be trusted, and if not, what is wrong with its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from retorque.identify.verdict.doubts import Scales, Shifts, scales, shifts
+from retorque.identify.verdict.reading import Fit, Reading
+from retorque.identify.verdict.sample import thinned
+from retorque.identify.verdict.search import Guess, guesses, likely
+from retorque.logs.motion import Motion
+from retorque.physics.friction import Friction
+from retorque.robots.robot import Robot
+from retorque.work.array import Array
+
+Word = Literal["trust", "doubt", "refuse"]
+CODES: dict[Word, int] = {"trust": 0, "doubt": 3, "refuse": 2}
+"""Exit codes."""
+
+MUCH, MOST = 0.35, 0.6
+"""Share of a moving joint's torque left unexplained on data held back that is doubted, and refused."""
+LARGE, HUGE = 2.0, 3.0
+"""Factor between measured and foreseen torques that is doubted, and refused."""
+ODD = 4.0
+"""The same of one joint against the others'."""
+BENT = 30.0
+"""Distance of a link from its card that is doubted: half a square of standard deviations, for each link [nat]."""
+BETTER, CLEAR = 25.0, 150.0
+"""How much better another reading must explain the log before it is doubted, and refused [nat]."""
+TURNED = np.deg2rad(3.5)
+"""Joint offset that is doubted [rad]."""
+SURE = 5.0
+"""Standard deviations that an offset or a delay must be away from zero."""
+DELAYED = 0.03
+"""Delay of the torques that is doubted [s]."""
+DRIVING = 0.1
+"""Friction that drives, as a part of the torque, that is doubted."""
+SLIGHT = 8.0
+"""How much better another zero of a joint must explain the log: an offset hides in the links' centres of mass [nat]."""
+ODDLY, STRANGE = 0.1, 12.5
+"""Unexplained share, and distance of all links from their card [nat], from which on causes are looked for."""
+STILL = 0.02
+"""Range of positions below which a joint did not move [rad or m]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What to make of a model."""
+
+    verdict: Word
+    causes: tuple[str, ...] = ()
+    """Words: permutation, sign, scale, time shift, joint offset, time unit, dead channel, frozen channel, zeros, wrong
+    robot, no motion, unexplained."""
+    reasons: tuple[str, ...] = ()
+    """Sentences: what speaks against it, and what to try."""
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """The figures behind it."""
+
+    @property
+    def code(self) -> int:
+        """Exit code."""
+        return CODES[self.verdict]
+
+    def as_json(self) -> dict[str, Any]:
+        """As a result file holds it."""
+        return {
+            "verdict": self.verdict,
+            "causes": list(self.causes),
+            "reasons": list(self.reasons),
+            "evidence": self.evidence,
+        }
+
+
+@dataclass
+class Case:
+    """What has been found so far."""
+
+    level: int = 0
+    """0 trust, 1 doubt, 2 refuse."""
+    causes: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, level: int, reason: str, cause: str = "") -> None:
+        """One more sentence, with its cause where it is known."""
+        self.level = max(self.level, level)
+        self.reasons.append(reason)
+        if cause and cause not in self.causes:
+            self.causes.append(cause)
+
+    def end(self, evidence: dict[str, Any]) -> Verdict:
+        """The verdict."""
+        word: Word = ("trust", "doubt", "refuse")[self.level]
+        return Verdict(verdict=word, causes=tuple(self.causes), reasons=tuple(self.reasons), evidence=evidence)
+
+
+def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tuple[str, str], ...] = ()) -> Verdict:
+    """The verdict on a log, and so on whatever was learnt from it.
+
+    Args:
+        motion: the log, or whole pieces of it.
+        robot: the card.
+        friction: the friction model.
+        channels: causes and sentences that the raw channels gave away.
+    """
+    case = Case()
+    for cause, sentence in channels:
+        case.add(2, sentence, cause)
+    moving = np.ptp(motion.q, axis=0) > STILL
+    if not np.any(moving):
+        case.add(2, "no joint moved, so that the log says nothing about inertia or friction", "no motion")
+        return case.end({})
+    at = thinned(motion)
+    reading = Reading(robot, friction, motion[at])
+    fit, held = reading.fit(), reading.held_back()
+    scale, shift = scales(reading), shifts(reading, fit)
+    evidence = _evidence(reading, fit, held, scale, shift)
+    if "dead channel" in case.causes or "frozen channel" in case.causes or "zeros" in case.causes:
+        return case.end(evidence)  # whatever else looks odd follows from that
+    suspicious = _suspicions(case, reading, fit, held, moving, shift)
+    best, gain = _best(likely(reading), fit, (None, 0.0))
+    if suspicious or gain > BETTER:
+        best, gain = _best(guesses(reading, motion, at), fit, (best, gain))
+    if best is not None and gain > (SLIGHT if best.cause == "joint offset" else BETTER):
+        _blame(case, best, gain, moving)
+    if not case.level:  # only where the motion is understood does a scale mean anything
+        _scale(case, robot, scale, moving)
+    if case.level and not case.causes:
+        case.add(case.level, "no other reading of the log explains it better: is it another robot?", "wrong robot")
+    return case.end(evidence)
+
+
+def _blame(case: Case, best: Guess, gain: float, moving: Array) -> None:
+    """Say what the best other reading means; one that leaves most unexplained is no explanation."""
+    if best.cause != "wrong robot" and float(np.max(best.fit().share[moving])) > MUCH:
+        case.add(2, "no other reading of the log explains it: is it another robot?", "wrong robot")
+        return
+    case.add(2 if gain > CLEAR else 1, f"the log fits far better {best.words}", best.cause)
+
+
+def _suspicions(case: Case, reading: Reading, fit: Fit, held: Array, moving: Array, shift: Shifts) -> bool:
+    """Whether to look for a cause; what is bad enough by itself is added to the case."""
+    joint = reading.robot.joint_names
+    bad = [joint[j] for j in np.flatnonzero(moving & (held > MUCH))]
+    if bad:
+        level = 2 if np.any(held[moving] > MOST) else 1
+        shares = ", ".join(f"{100 * held[j]:.0f} %" for j in np.flatnonzero(moving & (held > MUCH)))
+        case.add(level, f"{shares} of the torque of {', '.join(bad)} stays unexplained on data held back")
+    backwards = [joint[j] for j in np.flatnonzero(moving & (fit.backwards > DRIVING))]
+    if backwards:
+        case.add(1, f"the friction of {', '.join(backwards)} would have to drive instead of brake")
+    if fit.bend > BENT * reading.layout.links:
+        case.add(1, f"the links are {np.sqrt(2.0 * fit.bend):.0f} standard deviations from the card")
+    late = abs(shift.delay) > max(DELAYED, SURE * shift.delay_std)
+    turned = np.abs(shift.offset) > np.maximum(TURNED, 0.6 * SURE * shift.offset_std)
+    return bool(case.level or late or np.any(turned) or np.any(held[moving] > ODDLY) or fit.bend > STRANGE)
+
+
+def _best(tried: Any, fit: Fit, known: tuple[Guess | None, float]) -> tuple[Guess | None, float]:
+    """The guess that gains most over the log as it is [nat]."""
+    best, gain = known
+    for guess in tried:
+        found = guess.fit()
+        better = fit.score - found.score
+        if better > gain:
+            best, gain = guess, better
+    return best, gain
+
+
+def _scale(case: Case, robot: Robot, scale: Scales, moving: Array) -> None:
+    """Torques that are not the card's size: units, gear ratios, drive gains."""
+    if not np.isfinite(scale.common):
+        return
+    off = max(scale.common, 1.0 / scale.common)
+    if off > LARGE:
+        words = (
+            f"the torques are {scale.common:.3g} times what the card's links need: are they in N·m, the currents in A, "
+            "the drive gains at the joint?"
+        )
+        case.add(2 if off > HUGE else 1, words, "scale")
+        return
+    for j in np.flatnonzero(np.isfinite(scale.joint) & moving):
+        one = scale.joint[j] / scale.common
+        if one > 0.0 and max(one, 1.0 / one) > ODD:
+            words = f"the torque of {robot.joint_names[j]} is {one:.2g} times what the other joints' would suggest"
+            case.add(1, f"{words}: is its unit or drive gain another?", "scale")
+
+
+def _evidence(reading: Reading, fit: Fit, held: Array, scale: Scales, shift: Shifts) -> dict[str, Any]:
+    residual = np.stack(
+        [
+            reading.motion.torque[:, j] - rows @ fit.vector[columns]
+            for j, (columns, rows) in enumerate(zip(reading.layout.columns, reading.rows, strict=True))
+        ],
+        axis=1,
+    )
+    return {
+        "unexplained_held_back": held.tolist(),
+        "unexplained_in_training": fit.share.tolist(),
+        "links_from_card_std": float(np.sqrt(2.0 * fit.bend)),
+        "torque_over_card": [None if not np.isfinite(value) else float(value) for value in scale.joint],
+        "torque_over_card_common": float(scale.common) if np.isfinite(scale.common) else None,
+        "torque_delay_s": shift.delay,
+        "torque_delay_std_s": shift.delay_std,
+        "joint_offset_rad": shift.offset.tolist(),
+        "joint_offset_std_rad": shift.offset_std.tolist(),
+        "friction_that_drives": fit.backwards.tolist(),
+        "residual_follows_velocity": _follows(residual, reading.motion.qd).tolist(),
+        "residual_follows_position": _follows(residual, reading.motion.q).tolist(),
+    }
+
+
+def _follows(residual: Array, signal: Array, bins: int = 12) -> Array:
+    """(n,) share of each residual's variance that a curve over the signal would explain."""
+    out = np.zeros(residual.shape[1])
+    for j in range(residual.shape[1]):
+        order = np.argsort(signal[:, j])
+        groups = np.array_split(residual[order, j], bins)
+        total = float(np.var(residual[:, j])) * len(residual)
+        between = sum(
+            len(group) * float(np.mean(group) - np.mean(residual[:, j])) ** 2 for group in groups if len(group)
+        )
+        out[j] = between / total if total > 0.0 else 0.0
+    return out

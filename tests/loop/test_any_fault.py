@@ -78,14 +78,15 @@ class Mess:
         rows = {"q": q, "v": v, "t": sent.copy()}
         if "frozen" not in faults:
             self.frozen[:] = q, v
-        for kind in faults:
+        for kind in sorted(faults):
             at = self.where[kind]
             if kind in ("nan", "inf", "huge"):
                 rows[str(rng.choice(["q", "v", "t"]))][at] = {"nan": np.nan, "inf": np.inf, "huge": 1e300}[kind]
             elif kind.startswith("torque"):
-                rows["t"][at] *= {"torque zero": 0.0, "torque flipped": -1.0, "torque scaled": 1.7}[kind]
+                factor = {"torque zero": 0.0, "torque flipped": -1.0, "torque scaled": 1.7}[kind]
+                rows["t"][at] = factor * np.clip(np.nan_to_num(rows["t"][at]), -1e300, 1e300)
             elif kind.startswith("velocity"):
-                rows["v"][at] *= {"velocity zero": 0.0, "velocity flipped": -1.0}[kind]
+                rows["v"][at] = {"velocity zero": 0.0, "velocity flipped": -1.0}[kind] * np.nan_to_num(rows["v"][at])
             elif kind == "frozen":
                 rows["q"][at], rows["v"][at] = self.frozen[0][at], self.frozen[1][at]
             elif kind == "slip":

@@ -15,6 +15,10 @@ ANCHOR = 0.3
 """... and over which the correction of a free robot is [s]."""
 BAND = 0.15
 """Share of a joint's largest friction that may move nothing although the robot is free."""
+SWING = 2.0
+"""Share of its largest friction by which a joint that moves may change its correction when it turns round."""
+MOVES, RECENTLY = 0.1, 0.5
+"""A joint moves where it was this fast [rad/s]; how quickly that is forgotten [s]."""
 REST, STILL = 0.15, 0.02
 """A robot slower than this [rad/s] for longer than this [s] may be held by something."""
 LEAST_LEVER = 0.03
@@ -23,7 +27,7 @@ EXPLAINED = 0.3
 """A point explains a growth if its force leaves no more than this share of the squared torques."""
 ROUNDS = 4
 """A growth that several points explain is cut a few times, at last as a whole."""
-MARGIN = 0.55
+MARGIN = 0.5
 """Share of the promise that is spent: the point and the direction of a contact are not known exactly."""
 PAYLOADS = 3.0
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
@@ -40,7 +44,8 @@ class ContactForce:
     A corrected robot that is free moves as the ideal one does, so the nominal torque is all spent on its motion. What
     is left over, w = τ_nominal - ID₀(q, q̇, q̈), is what the nominal command presses with, or what the adapter has not
     learnt yet. While w is not small, or the robot rests, its correction c is compared with the last free one c₀: of
-    c - c₀, the largest force at a point of the arm that explains it, f = (J Jᵀ)⁻¹ J (c - c₀), stays within the promise.
+    c - c₀, the largest force at a point of the arm that explains it, f = (J Jᵀ)⁻¹ J (c - c₀), stays within the
+    promise. A joint that has just moved may change its correction by its own friction on top.
 
     Args:
         robot: the ideal robot.
@@ -58,7 +63,10 @@ class ContactForce:
         profile = profile_of(robot)
         self._band = BAND * np.maximum(profile.friction_max, 1e-3)
         lead, n = shape[:-1], shape[-1]
-        self._left, self._anchor = np.zeros(shape), np.zeros(shape)
+        self._swing = SWING * profile.friction_max
+        self._left, self._anchor, self._velocity = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._moved, self._forget = np.zeros(shape), float(np.exp(-period / RECENTLY))
+        self._own = np.zeros(shape)  # what a joint that moves may need for its own friction [N·m]
         self._rest = np.zeros(lead)
         self.engaged = np.zeros(lead, dtype=bool)
         """(...) where something may be in the way."""
@@ -71,7 +79,7 @@ class ContactForce:
 
     def reset(self) -> None:
         """Nothing is known of the robot."""
-        for array in (self._left, self._anchor, self._rest, self.engaged):
+        for array in (self._left, self._anchor, self._velocity, self._moved, self._own, self._rest, self.engaged):
             array[...] = 0
         self.active = False
 
@@ -88,7 +96,11 @@ class ContactForce:
             return
         use = good[..., None]
         self._left += np.where(use, self._rate * (left - self._left), 0.0)
-        still = np.abs(report[1]).max(axis=-1) < STILL
+        self._velocity += np.where(use, self._rate * (report[1] - self._velocity), 0.0)
+        slow = np.abs(self._velocity) < STILL
+        self._moved = np.maximum(self._forget * self._moved, np.abs(self._velocity))
+        self._own = np.where(self._moved > MOVES, self._swing, 0.0)
+        still = slow.all(axis=-1)
         self._rest = np.where(still, self._rest + self._period, 0.0)
         self.engaged = (np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST)
         free = (good & ~self.engaged)[..., None]
@@ -96,7 +108,7 @@ class ContactForce:
         self.active = bool(self.engaged.any())
         for trial in np.argwhere(self.engaged):
             self._look(tuple(trial), report[0][tuple(trial)])
-        self._room[~self.engaged] = np.inf
+        self._room = np.where(self.engaged[..., None], self._room + self._own, np.inf)
 
     def kept(self, correction: Array) -> bool:
         """Whether a correction (..., n) keeps the promise [N·m]."""
@@ -111,6 +123,7 @@ class ContactForce:
         cut = correction
         for turn in range(ROUNDS):
             grown = cut - self._anchor
+            grown -= np.clip(grown, -self._own, self._own)
             beyond = self._beyond(grown)
             if beyond is None:
                 break

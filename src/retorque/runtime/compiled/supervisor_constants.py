@@ -43,6 +43,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "jump": motion.jump,
         "slip": motion._slip,
         "held": motion._held,
+        "swing": force._swing,
         "band": force._band,
         "point_link": np.array([_link_index(supervisor.robot, point) for point in force._points]),
         "point_place": np.array([point.position for point in force._points]),
@@ -71,6 +72,8 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "force_follow": force._follow,
         "force_rest": contact_force.REST,
         "force_still": contact_force.STILL,
+        "force_moves": contact_force.MOVES,
+        "force_forget": force._forget,
         "least_lever": contact_force.LEAST_LEVER,
         "explained": contact_force.EXPLAINED,
     }

@@ -8,6 +8,9 @@ void rt_force_reset(rt_core *core) {
   const size_t row = sizeof(double) * (size_t)core->model->robot.n;
   memset(g->left, 0, row);
   memset(g->anchor, 0, row);
+  memset(g->mean_velocity, 0, row);
+  memset(g->moved, 0, row);
+  memset(g->own, 0, row);
   g->state->rest = 0.0;
   g->state->engaged = 0;
 }
@@ -93,14 +96,20 @@ void rt_force_window(rt_core *core) {
   rt_guard_state *x = g->state;
   const int n = core->model->robot.n;
   if (!isfinite(s->force_most)) return;
-  double fastest = 0.0;
-  int stands = 0;
+  int stands = 0, still = 1;
   for (int j = 0; j < n; j++) {
-    if (x->good) g->left[j] += s->force_rate * (g->window_left[j] - g->left[j]);
-    if (!(fabs(g->now[n + j]) <= fastest)) fastest = fabs(g->now[n + j]);
+    if (x->good) {
+      g->left[j] += s->force_rate * (g->window_left[j] - g->left[j]);
+      g->mean_velocity[j] += s->force_rate * (g->now[n + j] - g->mean_velocity[j]);
+    }
+    const int slow = fabs(g->mean_velocity[j]) < s->force_still;
+    const double before = s->force_forget * g->moved[j], now = fabs(g->mean_velocity[j]);
+    g->moved[j] = before > now ? before : now;
+    g->own[j] = g->moved[j] > s->force_moves ? s->swing[j] : 0.0;
+    still = still && slow;
     stands = stands || fabs(g->left[j]) > s->band[j];
   }
-  x->rest = fastest < s->force_still ? x->rest + s->score_period : 0.0;
+  x->rest = still ? x->rest + s->score_period : 0.0;
   x->engaged = stands || x->rest > s->force_rest;
   if (x->good && !x->engaged)
     for (int j = 0; j < n; j++) g->anchor[j] += s->force_follow * (g->window_correction[j] - g->anchor[j]);
@@ -156,7 +165,10 @@ int rt_force_limit(const rt_core *core, const double *correction, double *out) {
   if (!g->state->engaged) return 0;
   for (int j = 0; j < n; j++) cut[j] = correction[j];
   for (int turn = 0; turn < s->rounds; turn++) {
-    for (int j = 0; j < n; j++) grown[j] = cut[j] - g->anchor[j];
+    for (int j = 0; j < n; j++) {
+      grown[j] = cut[j] - g->anchor[j];
+      grown[j] -= rt_clip(grown[j], -g->own[j], g->own[j]);
+    }
     const double share = beyond(core, grown, explained);
     if (share == 0.0) break;
     changed = 1;

@@ -4,9 +4,9 @@ import numpy as np
 
 from retorque import (
     JointImpedance,
+    Loop,
     Parameters,
     Robot,
-    Segment,
     Supervisor,
     SupervisorSettings,
     Target,
@@ -18,13 +18,13 @@ from retorque import (
 
 robot = Robot.load("panda")
 profile = profile_of(robot)
-motion = WindowedSines.sample(robot.home, profile.tracking_amplitude, 1, duration=4.0, seed=3, cycles=(1, 2))
-segments = [Segment(motion, JointImpedance(robot, profile.tracking_stiffness, profile.tracking_damping))]
-target = Target(robot, Parameters.sample(robot, profile, trials=1, seed=4))
+motion = WindowedSines.sample(robot.home, profile.tracking_amplitude, (), duration=4.0, seed=3, cycles=(1, 2))
+controller = JointImpedance(robot, profile.tracking_stiffness, profile.tracking_damping)
+target = Target(robot, Parameters.sample(robot, profile, (), seed=4))
 
-watcher = Supervisor(make_adapter("recursive", robot), SupervisorSettings(shadow=True, log_ticks=4000))
-run(target, segments, watcher)
+watcher = Supervisor(make_adapter("default", robot), SupervisorSettings(shadow=True, log_ticks=4000))
+run(Loop(target, motion, controller, watcher), motion.duration)
 time, correction, codes = watcher.log()
 print(f"{len(time)} ticks watched; it would have added, root mean square a joint [N·m]:")
-print(np.round(np.sqrt(np.mean(correction[:, 0] ** 2, axis=0)), 2))
+print(np.round(np.sqrt(np.mean(correction**2, axis=0)), 2))
 print("codes seen:", {flag.name: count for flag, count in watcher.counts.items() if count} or "none")

@@ -51,7 +51,9 @@ _HOME = {
     "Trace": "retorque.loop.trace",
     "WindowedSines": "retorque.control.windowed_sines",
     "identify": "retorque.identify",
+    "compiled": "retorque.runtime.compiled.make",
     "make_adapter": "retorque.adapt:make",
+    "plant_for": "retorque.loop.plant",
     "profile_of": "retorque.physics.default_profile",
     "run": "retorque.loop.loop",
 }
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from retorque.loop.health import Health
     from retorque.loop.learner import ThreadLearner
     from retorque.loop.loop import Loop, Tick, run
-    from retorque.loop.plant import GravityCompensated, Plant
+    from retorque.loop.plant import GravityCompensated, Plant, plant_for
     from retorque.loop.policy import Policy
     from retorque.loop.supervisor import Supervisor, SupervisorSettings
     from retorque.loop.trace import Trace
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     from retorque.robots.profile import Profile
     from retorque.robots.robot import Frame, Joint, Link, Robot
     from retorque.robots.state import Base, MotorReport, State
+    from retorque.runtime.compiled.make import compiled
     from retorque.simulate.pulses import Pulses
     from retorque.simulate.sensors import SensorSettings
     from retorque.simulate.target import Target
@@ -144,8 +147,10 @@ __all__ = [
     "Trace",
     "WindowedSines",
     "__version__",
+    "compiled",
     "identify",
     "make_adapter",
+    "plant_for",
     "profile_of",
     "run",
 ]

@@ -13,7 +13,7 @@ from retorque.control.controller import Controller
 from retorque.control.direct_torque import DirectTorque
 from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop, run
-from retorque.loop.plant import GravityCompensated
+from retorque.loop.plant import GravityCompensated, plant_for
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
@@ -166,7 +166,9 @@ def test_a_robot_that_adds_gravity_itself_moves_as_any_other() -> None:
         reported = loop.tick().state.torque
     np.testing.assert_allclose(franka.position, plain.position, atol=1e-12)
     np.testing.assert_allclose(reported, Hold(2.0).torque, atol=1e-9)
-    assert PANDA.hardware_adds_gravity
+    assert PANDA.hardware_adds_gravity and isinstance(plant_for(PANDA, AddsGravity(franka)), GravityCompensated)
+    other = Robot.load("ur10e")
+    assert not other.hardware_adds_gravity and plant_for(other, plain) is plain  # its torques include gravity already
 
 
 def test_there_is_one_control_loop() -> None:

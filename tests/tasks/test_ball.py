@@ -96,17 +96,17 @@ def test_the_linear_model_says_where_the_ball_rolls(joint: int) -> None:
 def test_the_regulator_reaches_goals_and_a_lost_ball_stops_the_count() -> None:
     task = BallTask(PANDA, 2, 1000)
     target = task.target(Robots.ideal(task.robot, 2))
-    watch = task.watch()
+    referee = task.referee()
     loop = Loop(target, PlateRegulator(task.robot, task.goals), task.controller())
-    run(loop, 4.0, before=lambda tick: watch.look(target, tick))
-    assert (watch.scores() >= 3).all() and not watch.lost.any()
+    run(loop, 4.0, before=lambda tick: referee.look(target, tick))
+    assert (referee.scores() >= 3).all() and not referee.lost.any()
     target.place("ball", np.array([0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]))
-    watch.look(target, 0)
-    counted = watch.scores().copy()
+    referee.look(target, 0)
+    counted = referee.scores().copy()
     task.goals.count += 5
-    watch.look(target, 10)
-    assert watch.lost.all()
-    np.testing.assert_array_equal(watch.scores(), counted)
+    referee.look(target, 10)
+    assert referee.lost.all()
+    np.testing.assert_array_equal(referee.scores(), counted)
 
 
 def test_parts_are_the_same_trials(monkeypatch: pytest.MonkeyPatch) -> None:

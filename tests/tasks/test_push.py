@@ -11,10 +11,10 @@ import pytest
 from retorque.robots.robot import Robot
 from retorque.tasks.experiments import make_policy, make_task
 from retorque.tasks.policy_task import Robots, with_tool
+from retorque.tasks.push.box_task import HALF, BoxTask, box_pose, errors, planar, wrapped
 from retorque.tasks.push.legs import Legs
 from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_planner import HEIGHT, SAFE, PushPlanner, push_legs
-from retorque.tasks.push.push_task import HALF, PushTask, box_pose, errors, planar, wrapped
 from retorque.tasks.push.pushes import CLEARANCE, TIP, Pushes, change_of, moved_box
 from retorque.work.errors import RetorqueError
 
@@ -83,7 +83,7 @@ def test_the_model_on_board_knows_where_boxes_go() -> None:
 
 
 def test_the_planner_chooses_what_brings_the_box_nearer_and_rests_at_the_goal() -> None:
-    task = PushTask(PANDA, 6, 1000)
+    task = BoxTask(PANDA, 6, 1000)
     planner = PushPlanner(PANDA, task.goal, seed=0)
     chosen = planner._choose(task.start)
     after = moved_box(task.start, planner._model(chosen))

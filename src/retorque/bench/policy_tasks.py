@@ -55,34 +55,34 @@ class PolicyTaskSettings(AdapterSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PushSettings(PolicyTaskSettings):
+class PushBench(PolicyTaskSettings):
     """Settings of `retorque bench push`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlipSettings(PolicyTaskSettings):
+class FlipBench(PolicyTaskSettings):
     """Settings of `retorque bench flip`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BallSettings(PolicyTaskSettings):
+class BallBench(PolicyTaskSettings):
     """Settings of `retorque bench ball`."""
 
     trials: int = 100
     """Randomised robots, starts and goals; the same in every row."""
 
 
-def push(settings: PushSettings) -> Report:
+def push(settings: PushBench) -> Report:
     """Boxes pushed to poses."""
     return _run("push", settings)
 
 
-def flip(settings: FlipSettings) -> Report:
+def flip(settings: FlipBench) -> Report:
     """Cubes flipped onto the next face."""
     return _run("flip", settings)
 
 
-def ball(settings: BallSettings) -> Report:
+def ball(settings: BallBench) -> Report:
     """Goals reached by a ball on a plate."""
     return _run("ball", settings)
 

@@ -28,6 +28,9 @@ from retorque.robots.command import Command
 from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.runtime.compiled.constants import has_core
+from retorque.runtime.compiled.make import compiled
+from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import fixed_base, gains
@@ -82,7 +85,8 @@ def run(settings: Settings) -> Report:
     rows.append(_rate(robot, "target with hidden parameters and noise", settings, _target_steps))
     machine = {"cores": os.cpu_count(), "load at the start": load}
     notes = (
-        "times are of one call from Python, for one robot: mean is the median (p50); one thread; "
+        "times are of one call from Python, for one robot: mean is the median (p50); one thread; 'compiled' ticks are "
+        "of the supervised C core alone, with the two calls into it; "
         f"load {load:.1f} on {os.cpu_count()} cores at the start: on a busy machine the tails are the other programs'"
     )
     return Report(
@@ -206,6 +210,56 @@ def _adapter(robot: Robot, name: str, settings: Settings) -> Iterator[Row]:
     if name == "tam" and isinstance(bare.adapter, TamAdapter):
         assert nominal is not None
         yield from _tam_parts(robot, bare.adapter, nominal, settings)
+    if has_core(bare.adapter):
+        yield from compiled_rows(robot, bare.adapter, settings.ticks, settings.seed)
+
+
+def compiled_rows(robot: Robot, adapter: Adapter, ticks: int, seed: int) -> Iterator[Row]:
+    """A supervised tick and `learn` in the compiled core, and what of it a call from Python adds."""
+    name = next(key for key, (where, _) in ADAPTERS.items() if where.endswith(f":{type(adapter).__name__}"))
+    core = compiled(Supervisor(adapter))
+    if not isinstance(core, CompiledSupervisor):
+        return
+    profile = profile_of(robot)
+    whole, inner = Timed(core), TimedCore(core)
+    for timed, row in ((whole, f"{name} compiled, from Python"), (inner, f"{name} compiled")):
+        core.reset()
+        reference = WindowedSines.sample(robot.home, profile.tracking_amplitude, 1, 16.0, seed)
+        loop = Loop(_target(robot, 1, seed), reference, JointImpedance(robot, *gains(robot, profile)), timed)
+        for _ in range(ticks // 10 + ticks):
+            loop.tick()
+        yield _row(robot, row, np.array(timed.tick[ticks // 10 :]), metric="tick")
+    if inner.learning:
+        learning = np.array(inner.learning[len(inner.learning) // 10 :])
+        yield _row(robot, f"{name} compiled learn", learning)
+    if isinstance(adapter, TamAdapter):
+        times = _times(core.repeat_column, min(ticks, 400))
+        yield _row(robot, f"{name} compiled encoder update", times, paper=1000.0)
+
+
+class TimedCore(Timed):
+    """A compiled supervisor whose calls into the core alone are timed: what a robot's own program in C would spend.
+
+    Args:
+        adapter: what is timed.
+    """
+
+    def __init__(self, adapter: CompiledSupervisor):
+        super().__init__(adapter)
+        self.core = adapter
+
+    def observe(self, state: State) -> None:
+        self.core.fill(state)
+        begin = time.perf_counter_ns()
+        self.core.call_observe()
+        self.tick.append(1e-3 * (time.perf_counter_ns() - begin))
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        self.core.fill_nominal(nominal_torque)
+        begin = time.perf_counter_ns()
+        self.core.call_correct()
+        self.tick[-1] += 1e-3 * (time.perf_counter_ns() - begin)
+        return self.core.sent
 
 
 def _tam_parts(robot: Robot, tam: TamAdapter, nominal: Array, settings: Settings) -> Iterator[Row]:

@@ -27,21 +27,21 @@ BENCHES = VerbGroup(
             summary="a box pushed to a pose by a planner, under every adapter (TAM, Table 1)",
             example="retorque bench push --adapters direct tam-recursive --json push.json",
             module="bench.policy_tasks",
-            settings="PushSettings",
+            settings="PushBench",
             function="push",
         ),
         "flip": Verb(
             summary="a cube flipped onto its next face, under every adapter (TAM, Table 1)",
             example="retorque bench flip --adapters direct tam-recursive --json flip.json",
             module="bench.policy_tasks",
-            settings="FlipSettings",
+            settings="FlipBench",
             function="flip",
         ),
         "ball": Verb(
             summary="a ball balanced on a plate from goal to goal, under every adapter (TAM, Table 1)",
             example="retorque bench ball --adapters direct tam-recursive --json ball.json",
             module="bench.policy_tasks",
-            settings="BallSettings",
+            settings="BallBench",
             function="ball",
         ),
         "tam-bottleneck": Verb(
@@ -78,6 +78,51 @@ BENCHES = VerbGroup(
             summary="whether a payload's error bars hold where drive gains are wrong",
             example="retorque bench payload --arms 50 --json payload.json",
             module="bench.payload_errors",
+        ),
+        "mpc-planner": Verb(
+            summary="which parameters the planner copes with, known and constant (MPC and identification, Table I)",
+            example="retorque bench mpc-planner --tasks cartpole --json planner.json",
+            module="bench.mpc.mpc_planner",
+        ),
+        "mpc": Verb(
+            summary="time to objective of every policy while the robot changes (MPC and identification, Table II)",
+            example="retorque bench mpc --tasks cartpole --policies information paper --json mpc.json",
+            module="bench.mpc.mpc",
+        ),
+        "mpc-start-time": Verb(
+            summary="when plans should begin: adaptive, the paper's rule, fixed (MPC and identification, IV-E)",
+            example="retorque bench mpc-start-time --json start-time.json",
+            module="bench.mpc.mpc_start_time",
+        ),
+        "mpc-exploration": Verb(
+            summary="whether exciting the unknown pays (MPC and identification, IV-D)",
+            example="retorque bench mpc-exploration --json exploration.json",
+            module="bench.mpc.mpc_exploration",
+        ),
+        "mpc-adapter": Verb(
+            summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
+            example="retorque bench mpc-adapter --adapter tam-recursive --json mpc-adapter.json",
+            module="bench.mpc.mpc_adapter",
+        ),
+        "mpc-speed": Verb(
+            summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
+            example="retorque bench mpc-speed --json mpc-speed.json",
+            module="bench.mpc.mpc_speed",
+        ),
+        "wrench": Verb(
+            summary="wrenches from motor signals against the true ones (minimalist compliance, Figure 3)",
+            example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
+            module="bench.wrench",
+        ),
+        "compliance": Verb(
+            summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
+            example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
+            module="bench.compliance",
+        ),
+        "comply-speed": Verb(
+            summary="time of one compliance step, from motor reports to joint targets",
+            example="retorque bench comply-speed --robots arx_x5 --ticks 500",
+            module="bench.comply_speed",
         ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",

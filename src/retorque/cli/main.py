@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.calibrate import CALIBRATE
+from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
 from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
+from retorque.cli.export import EXPORT
 from retorque.cli.fake import FAKES
 from retorque.cli.identify import IDENTIFY
+from retorque.cli.mpc import MPC
 from retorque.cli.payload import PAYLOAD
 from retorque.cli.robots import ROBOTS
 from retorque.cli.task import TASKS
@@ -43,6 +47,7 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "identify": IDENTIFY,
     "payload": PAYLOAD,
     "excite": EXCITE,
+    "mpc": MPC,
     "train": TRAININGS,
     "drive": DRIVE,
     "record": RECORD,
@@ -50,10 +55,15 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "learner": LEARNER,
     "fake": FAKES,
     "task": TASKS,
+    "export": EXPORT,
+    "comply": COMPLY,
+    "calibrate-motor": CALIBRATE,
 }
 """Every verb, in the order of the help."""
 
 EXTRAS = {
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "torch": "train",
     "pyarrow": "identify",
     "numba": "compile",

@@ -35,15 +35,15 @@ class WindowedSines(Reference):
         cls,
         home: Array,
         amplitude: Array,
-        trials: int,
+        trials: int | tuple[()],
         duration: float,
         seed: int,
         *,
         cycles: tuple[float, float] = (3, 7),
     ) -> WindowedSines:
-        """Base amplitudes (n,) times U[0.75, 1.25], random sign, cycles and phase."""
+        """Base amplitudes (n,) times U[0.75, 1.25], random sign, cycles and phase; trials (): for one robot (n,)."""
         rng = np.random.default_rng(seed)
-        shape = (trials, len(home))
+        shape = (len(home),) if isinstance(trials, tuple) else (trials, len(home))
         sign = rng.choice([-1.0, 1.0], shape)
         return cls(
             home,

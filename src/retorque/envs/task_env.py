@@ -22,8 +22,8 @@ from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate import on_plate
 from retorque.tasks.experiments import make_task
 from retorque.tasks.flip.flip_task import FlipTask
-from retorque.tasks.policy_task import PolicyTask, Robots, Watch
-from retorque.tasks.push.push_task import PushTask, errors, planar
+from retorque.tasks.policy_task import PolicyTask, Referee, Robots
+from retorque.tasks.push.box_task import BoxTask, errors, planar
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 
@@ -107,12 +107,12 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         info: dict[str, Any] = {"action_not_finite": bool(not np.isfinite(told).all())}
         self._tell(np.clip(np.nan_to_num(told, nan=0.0, posinf=0.0, neginf=0.0), -1.0, 1.0))
         for _ in range(round(PERIOD / self._target.timestep)):
-            self._watch.look(self._target, self._ticks)
+            self._referee.look(self._target, self._ticks)
             self._state = self._loop.tick().state
             self._ticks += 1
-        score = float(self._watch.scores()[0])
+        score = float(self._referee.scores()[0])
         gained, self._score = score - self._score, score
-        lost = bool(self._target.diverged[0]) or bool(getattr(self._watch, "lost", np.zeros(1))[0])
+        lost = bool(self._target.diverged[0]) or bool(getattr(self._referee, "lost", np.zeros(1))[0])
         done = lost or (score >= 1.0 and not isinstance(self._task, BallTask))
         over = self._ticks * self._target.timestep >= self._task.duration - 1e-9
         info |= {"score": score, "lost": lost}
@@ -152,7 +152,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         else:
             controller = OperationalSpace(model)
         self._loop = Loop(self._target, self._told, controller, adapter)
-        self._watch: Watch = self._task.watch()
+        self._referee: Referee = self._task.referee()
         self._ticks, self._score = 0, 0.0
         self._state = self._target.read()
         return self._observation()
@@ -175,7 +175,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         return np.clip(np.concatenate(parts), -FARTHEST, FARTHEST).astype(np.float32)
 
     def _goal(self) -> Array:
-        if isinstance(self._task, PushTask):
+        if isinstance(self._task, BoxTask):
             x, y, yaw = self._task.goal[0]
             return np.array([x, y, np.cos(yaw), np.sin(yaw)])
         if isinstance(self._task, BallTask):
@@ -188,7 +188,7 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         """What a step is worth besides its score: less, the farther the thing is from where it should be."""
         assert self._target.objects is not None
         thing = self._target.objects[:, 0]
-        if isinstance(self._task, PushTask):
+        if isinstance(self._task, BoxTask):
             distance, turn = errors(planar(thing), self._task.goal)
             return -float(np.minimum(distance[0], 1.0) + 0.1 * np.minimum(turn[0], np.pi))
         if isinstance(self._task, BallTask):

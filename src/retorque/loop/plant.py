@@ -67,3 +67,8 @@ class GravityCompensated:
         """Send the torque without the gravity torque that the robot adds."""
         assert command.torque is not None
         self.plant.write(Command(torque=command.torque - self._gravity))
+
+
+def plant_for(robot: Robot, plant: Plant) -> Plant:
+    """The plant behind the convention that torques include gravity: the card says whether the hardware adds it."""
+    return GravityCompensated(plant, robot) if robot.hardware_adds_gravity else plant

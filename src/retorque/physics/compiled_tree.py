@@ -198,7 +198,9 @@ class CompiledTree:
         """(sites, n) whether a joint moves a site."""
         for s in range(sites):
             self.on_chain[s, [column[k] for k in self._chains[s] if k >= 0]] = True
-        self._links = np.zeros((trials, count, 3)), np.zeros((trials, count, 3, 3)), np.zeros((trials, count, 3))
+        self.link_position, self.link_rotation = np.zeros((trials, count, 3)), np.zeros((trials, count, 3, 3))
+        """(trials, links, 3) and (trials, links, 3, 3) of the robot's links, in their order."""
+        self._axes = np.zeros((trials, count, 3))
         self.position = np.zeros((trials, sites, 3))
         """(trials, sites, 3) [m]"""
         self.rotation = np.zeros((trials, sites, 3, 3))
@@ -220,9 +222,9 @@ class CompiledTree:
             self._gravity,
             self._rest if base is None else base,
             q,
-            self._links[0],
-            self._links[1],
-            self._links[2],
+            self.link_position,
+            self.link_rotation,
+            self._axes,
             self.position,
             self.rotation,
             self.jacobian,
@@ -238,4 +240,4 @@ class CompiledTree:
     def link_pose(self, name: str) -> tuple[Array, Array]:
         """Position (trials, 3) and rotation (trials, 3, 3) of a link's frame."""
         k = self._link_index[name]
-        return self._links[0][:, k], self._links[1][:, k]
+        return self.link_position[:, k], self.link_rotation[:, k]

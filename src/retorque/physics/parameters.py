@@ -119,8 +119,12 @@ class Parameters:
         return replace(altered, friction=friction, drive=None if exact else drive, uncertainty=None)
 
     @classmethod
-    def sample(cls, robot: Robot, profile: Profile, trials: int, seed: int | np.random.Generator) -> Parameters:
-        """Targets drawn from the ranges of Table B.1 as the robot's profile gives them."""
+    def sample(
+        cls, robot: Robot, profile: Profile, trials: int | tuple[()], seed: int | np.random.Generator
+    ) -> Parameters:
+        """Targets drawn from the ranges of Table B.1 as the robot's profile gives them; (): a single one."""
+        if isinstance(trials, tuple):
+            return cls.sample(robot, profile, 1, seed)[0]
         rng = np.random.default_rng(seed)
         links, n = len(robot.moving_links), robot.n
         pair = (trials, n, 2)

@@ -11,6 +11,8 @@ from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
+TURN = 2.0 * np.pi
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -19,11 +21,19 @@ class Expansion:
     state_gradient: Array
     """(H+1, 2 nv)"""
     state_hessian: Array
-    """(H+1, 2 nv, 2 nv) positive semidefinite."""
+    """(H+1, 2 nv, 2 nv) positive semidefinite; (2, 2 nv, 2 nv), running and final, where it stays the same."""
     input_gradient: Array
     """(H, inputs)"""
     input_hessian: Array
-    """(H, inputs, inputs) positive definite."""
+    """(H, inputs, inputs) positive definite; (1, inputs, inputs) where it stays the same."""
+
+    def state_hessian_at(self, step: int) -> Array:
+        """(2 nv, 2 nv) of a step; -1 is the end."""
+        return self.state_hessian[step if len(self.state_hessian) > 2 or step < 0 else 0]
+
+    def input_hessian_at(self, step: int) -> Array:
+        """(inputs, inputs) of a step."""
+        return self.input_hessian[step if len(self.input_hessian) > 1 else 0]
 
 
 class Cost(Protocol):
@@ -92,30 +102,33 @@ class QuadraticCost:
         self.circle = np.zeros(2 * n, dtype=bool)
         self.circle[:n] = free if circle is None else circle
         self._runs = bool(np.any(self.running))
+        self._angles = np.flatnonzero(self.circle).tolist()
 
     def error(self, states: Array) -> Array:
         """(..., 2 n) from the target, angles by the nearest way."""
         error = states - self.target
-        error[..., self.circle] -= 2.0 * np.pi * np.round(error[..., self.circle] / (2.0 * np.pi))
+        for k in self._angles:
+            angle = error[..., k]
+            error[..., k] = angle - TURN * np.round(angle / TURN)
         return error
 
     def value(self, states: Array, inputs: Array) -> float:
-        total = self.ending(states) + 0.5 * np.sum((inputs @ self.effort) * inputs)
+        total = self.ending(states) + 0.5 * float(np.vdot(inputs @ self.effort, inputs))
         if self._runs:
             error = self.error(states[:-1])
-            total += 0.5 * np.sum((error @ self.running) * error)
-        return float(total)
+            total += 0.5 * float(np.vdot(error @ self.running, error))
+        return total
 
     def ending(self, states: Array) -> float:
         last = self.error(states[-1])
         return float(0.5 * last @ self.final @ last)
 
     def expand(self, states: Array, inputs: Array) -> Expansion:
-        steps = len(inputs)
-        error = self.error(states)
-        gradient = error @ self.running
-        gradient[-1] = self.final @ error[-1]
-        hessian = np.broadcast_to(self.running, (steps + 1, *self.running.shape)).copy()
-        hessian[-1] = self.final
-        effort = np.broadcast_to(self.effort, (steps, *self.effort.shape)).copy()
-        return Expansion(gradient, hessian, inputs @ self.effort, effort)
+        if self._runs:
+            error = self.error(states)
+            gradient = error @ self.running
+            gradient[-1] = self.final @ error[-1]
+        else:
+            gradient = np.zeros_like(states)
+            gradient[-1] = self.final @ self.error(states[-1])
+        return Expansion(gradient, np.stack([self.running, self.final]), inputs @ self.effort, self.effort[None])

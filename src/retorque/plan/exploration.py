@@ -46,8 +46,7 @@ class Exploration:
         gradient = -self.weight * self.slope(states)
         error = self.task.error(states[-1])
         gradient[-1] += LEASH * self.task.final @ error
-        hessian = np.zeros_like(plain.state_hessian)
-        hessian[-1] = LEASH * self.task.final
+        hessian = np.stack([np.zeros_like(self.task.final), LEASH * self.task.final])
         return Expansion(gradient, hessian, plain.input_gradient, plain.input_hessian)
 
 

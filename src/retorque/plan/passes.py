@@ -62,12 +62,12 @@ class ArrayPasses:
         a, b, _ = self.dynamics.linearise(states, inputs, p)
         steps, size = inputs.shape
         gains, change = np.zeros((steps, size, a.shape[1])), np.zeros_like(inputs)
-        vx, vxx = costs.state_gradient[-1], costs.state_hessian[-1]
+        vx, vxx = costs.state_gradient[-1], costs.state_hessian_at(-1)
         first = second = 0.0
         for t in range(steps - 1, -1, -1):
             qx, qu = costs.state_gradient[t] + a[t].T @ vx, costs.input_gradient[t] + b[t].T @ vx
-            qxx, qux = costs.state_hessian[t] + a[t].T @ vxx @ a[t], b[t].T @ vxx @ a[t]
-            quu = costs.input_hessian[t] + b[t].T @ vxx @ b[t]
+            qxx, qux = costs.state_hessian_at(t) + a[t].T @ vxx @ a[t], b[t].T @ vxx @ a[t]
+            quu = costs.input_hessian_at(t) + b[t].T @ vxx @ b[t]
             quu = 0.5 * (quu + quu.T)
             damped = quu + damping * np.eye(size)
             found = box_minimum(damped, qu, -self.limit - inputs[t], self.limit - inputs[t], warm[t])
@@ -109,6 +109,7 @@ class CompiledPasses:
         self.dynamics = dynamics
         self._low, self._high = -np.array(limit), np.array(limit)
         self._kernels = load_kernels("ilqr_kernels")
+        self._a, self._g = np.empty((0, 0)), np.empty((0, 0, 0))
         self._nothing = tuple(np.zeros(0, dtype=x.dtype) for x in dynamics.numbers(None)[1])
 
     def backward(
@@ -116,7 +117,9 @@ class CompiledPasses:
     ) -> Step | None:
         d, n = self.dynamics, self.dynamics.nv
         steps, size = inputs.shape
-        a, g = np.empty((steps, n)), np.empty((steps, n, 2 * n + size))
+        if len(self._a) != steps:
+            self._a, self._g = np.empty((steps, n)), np.empty((steps, n, 2 * n + size))
+        a, g = self._a, self._g  # used again: fresh memory costs as much as the work
         q, v = states[:-1, :n].copy(), states[:-1, n:].copy()
         d.kernels.linearise(d.tree, d.numbers(p)[0], self._nothing, q, v, inputs, d.timestep, a, g)
         change, gains, expected = warm.copy(), np.empty((steps, size, 2 * n)), np.empty(2)

@@ -13,10 +13,6 @@ from retorque.plan.ilqr import ILQR, Trajectory
 from retorque.plan.plan import Plan
 from retorque.work.array import Array
 
-SHORTEST = 0.5
-"""Share of the horizon that a plan may shrink to when it arrives."""
-
-
 FIRST = 60
 """Iterations of the plan before a run."""
 
@@ -72,9 +68,7 @@ class Planner:
             inputs = np.zeros((horizon, len(self.ilqr.limit)))
         else:
             remaining = int(np.round((last.end - start) / last.timestep))
-            if cost is None and self.arrives(last):
-                # The target is within reach: arrive when it was planned, instead of a horizon later again and again.
-                horizon = max(round(SHORTEST * horizon), remaining)
+            horizon = horizon if cost is not None else max(horizon, remaining)
             states, inputs, gains = last.shifted(start, horizon)
             around = (states, gains)
         chosen: Cost = self.cost if cost is None else cost

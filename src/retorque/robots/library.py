@@ -36,7 +36,7 @@ def load(name: str | Path) -> Robot:
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
-    if not path.is_file():
+    if not _is_file(path):
         if looks_like_a_path:
             raise RetorqueError(
                 f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
@@ -50,6 +50,13 @@ def load(name: str | Path) -> Robot:
     raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a zero in it
+        return False
+
+
 def load_as_found(name: str | Path, joints: Collection[str] | None = None) -> Robot:
     """As `load`, for robots whose files are why they are identified: impossible inertias are repaired, with a note.
 
@@ -58,7 +65,7 @@ def load_as_found(name: str | Path, joints: Collection[str] | None = None) -> Ro
         joints: those to keep of a URDF or MJCF file; the others are welded.
     """
     path = Path(name).expanduser()
-    if str(name) in names() or not path.is_file() or path.suffix.lower() == ".toml":
+    if str(name) in names() or not _is_file(path) or path.suffix.lower() == ".toml":
         robot = load(name)
         strange = [joint for joint in joints or () if joint not in robot.joint_names]
         if strange:

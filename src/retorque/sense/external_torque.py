@@ -54,6 +54,8 @@ class TorqueSettings:
     """Standard deviation of a motor's torque report, as a share of its torque limit."""
     card_error: float = 0.3
     """Largest relative error of the cards' friction."""
+    backdrive_gain: float = 0.0
+    """Without `friction`: factor on the torque while a joint is driven, as the public code has it; 0: equation 7."""
     friction: bool = True
     """Whether friction is taken off by the motors' cards; without: the paper's efficiency alone (equation 7)."""
 
@@ -86,8 +88,7 @@ class QuasiStatic(ExternalTorque):
         self.settings = s = settings or TorqueSettings()
         self.joints = joints or JointMotors.of(robot)
         self.motor = MotorTorque(self.joints, s.signal, used)
-        limit = np.array([m.torque_limit for m in self.joints.motors]) * self.joints.ratio
-        limit = np.fmin(limit, robot.torque_limit)
+        limit = self.joints.torque_limit
         self._noise = np.square(s.noise * np.where(np.isfinite(limit), limit, 10.0))
         self.friction = GearFriction(self.joints, trials, timestep, s.card_error)
         self._shape = (trials, robot.n)
@@ -119,6 +120,10 @@ class QuasiStatic(ExternalTorque):
             lost, variance, resting = self.friction.update(drive, q, qd)
             return drive - lost, variance, resting
         none = np.zeros(self._shape)
+        gain = self.settings.backdrive_gain
+        if gain > 0.0:
+            forward = self._direction.update(drive, qd) > 0.0
+            return self.joints.efficiency * drive * np.where(forward, 1.0, gain), none, none
         return self._direction.load_torque(drive, qd, self.joints.efficiency), none, none
 
     def _balance(self, q: Array, qd: Array, passed: Array, tree: CompiledTree) -> Array:
@@ -133,6 +138,6 @@ class QuasiStatic(ExternalTorque):
         return self.smooth
 
     def settle(self, external: Array, free: Array) -> None:
-        """Where nothing touches (trials,), what looks external (trials, n) is friction of joints at rest."""
+        """Where nothing touches a joint's sites (trials, n), what looks external is friction of joints at rest."""
         lost = self.friction.last
         self.friction.settle(lost - external, self._drive, free)

@@ -178,8 +178,7 @@ class MotorTarget(Target):
         ideal = parameters or Parameters.ideal(robot, lead)
         ideal = replace(ideal, armature=np.broadcast_to(self.joints.armature, (*lead, robot.n)).copy())
         ideal = ideal.with_arrays({"viscous": np.broadcast_to(truth.viscous[..., None], (*lead, robot.n, 2)).copy()})
-        own = self.joints.ratio * np.array([motor.torque_limit for motor in self.joints.motors])
-        limit = np.fmin(robot.torque_limit, own)
+        limit = self.joints.torque_limit
         if not np.all(np.isfinite(stiffness)):
             raise RetorqueError("the stiffness of the position loops must be finite; give one number a joint")
         servo = MotorServo(self.joints, stiffness, damping)
@@ -224,6 +223,10 @@ class MotorTarget(Target):
         self._ring_at = (self._ring_at + 1) % self._ring.shape[1]
         row = self._ring[:, self._ring_at]
         row[0], row[1], row[2] = self.servo.current, self.servo.pwm, self.command
+
+    def base_pose(self) -> Array:
+        """True pose (..., 7) of a free base."""
+        return self._rows(self._world.base()[0])
 
     def read(self) -> State:
         state = super().read()

@@ -31,10 +31,20 @@ class Embodiment:
     """Largest push of `bench wrench` at a site [N]."""
     prior: WrenchPrior = field(default_factory=WrenchPrior)
     """Of the wrench at each site."""
+    compliance: float = 200.0
+    """Stiffness with which it yields in `bench wrench` [N/m]."""
     smoothing: float = 0.9
     """The paper's moving average."""
+    turn_weight: float = 0.3
+    """Weight of 1 rad beside 1 m in inverse kinematics; small for fingers, which have four joints only."""
     base_height: float = 0.0
     """Of a free base that stands on its feet [m]."""
+    feet: tuple[str, str] | tuple[()] = ()
+    """Frames at the soles of a robot that stands."""
+    sole: float = 0.0
+    """Half length of a sole [m]."""
+    noise: float = 0.01
+    """Of the motors' torque reports, as a share of their limits: what the estimate is told."""
 
     def load(self) -> Robot:
         """The robot of this embodiment."""
@@ -70,7 +80,9 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             stiffness={"joint1": 80.0, "joint2": 70.0, "joint3": 70.0, "joint4": 30.0, "joint5": 30.0, "joint6": 20.0},
             damping={"joint1": 2.0, "joint2": 2.0, "joint3": 2.0, "joint4": 1.0, "joint5": 1.0, "joint6": 0.7},
             push=10.0,
-            prior=WrenchPrior(force=8.0, moment=0.16),
+            compliance=300.0,
+            prior=WrenchPrior(force=8.0, moment=0.04),
+            noise=0.005,
             smoothing=0.1,
         ),
         "leap_hand": Embodiment(
@@ -88,7 +100,9 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             stiffness={"": 6.0},  # P 900, 150 units a N·m/rad
             damping={"": 0.0},
             push=2.0,
-            prior=WrenchPrior(force=1.5, moment=0.01),
+            turn_weight=0.003,
+            compliance=80.0,
+            prior=WrenchPrior(force=1.5, moment=0.0045),
             smoothing=0.1,
         ),
         "toddlerbot_2xm": Embodiment(
@@ -97,8 +111,11 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             stiffness={"hip": 14.0, "knee": 14.0, "ankle": 14.0, "": 10.0},  # P 2100 and 1500
             damping={"": 0.0},
             push=5.0,
-            prior=WrenchPrior(force=4.0, moment=0.08),
+            prior=WrenchPrior(force=4.0, moment=0.02),
             base_height=0.309,
+            feet=("left_foot_centre", "right_foot_centre"),
+            sole=0.055,
+            noise=0.02,
         ),
         "g1": Embodiment(
             robot="g1",
@@ -106,9 +123,13 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             stiffness={"hip": 500.0, "knee": 500.0, "ankle": 500.0, "waist": 500.0, "": 100.0},
             damping={"hip": 10.0, "knee": 10.0, "ankle": 10.0, "waist": 10.0, "": 3.0},
             push=15.0,
-            prior=WrenchPrior(force=12.0, moment=0.24),
+            compliance=400.0,
+            prior=WrenchPrior(force=12.0, moment=0.06),
             smoothing=0.1,
             base_height=0.792,
+            feet=("left_foot", "right_foot"),
+            sole=0.085,
+            noise=0.004,
         ),
     }
 )

@@ -14,14 +14,14 @@ from retorque.tasks.flip.act_policy import ActPolicy
 from retorque.tasks.flip.flip_task import FlipTask
 from retorque.tasks.flip.scripted_flip import ScriptedFlip
 from retorque.tasks.policy_task import PolicyTask
+from retorque.tasks.push.box_task import BoxTask
 from retorque.tasks.push.push_model import ON_BOARD as PUSH_MODEL
 from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_planner import PushPlanner
-from retorque.tasks.push.push_task import PushTask
 from retorque.work.errors import RetorqueError, unknown
 
-TASKS: dict[str, type[PushTask] | type[FlipTask] | type[BallTask]] = {
-    "push": PushTask,
+TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
+    "push": BoxTask,
     "flip": FlipTask,
     "ball": BallTask,
 }
@@ -43,7 +43,7 @@ def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: 
     """One of the task's policies, with its own weights or those of a file."""
     if name not in POLICIES[task.name]:
         raise unknown(f"policy of '{task.name}'", name, POLICIES[task.name])
-    if isinstance(task, PushTask):
+    if isinstance(task, BoxTask):
         model = load_push_model(weights or PUSH_MODEL)
         return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
     if name == "act":

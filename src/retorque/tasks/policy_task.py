@@ -57,7 +57,7 @@ class Robots:
         return Robots(parameters=self.parameters[rows], sensors=sensors, seed=self.seed + (rows.start or 0))
 
 
-class Watch(ABC):
+class Referee(ABC):
     """Looks on while a task runs and keeps the score."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class PolicyTask(ABC):
         """What the policy's actions go through."""
 
     @abstractmethod
-    def watch(self) -> Watch:
+    def referee(self) -> Referee:
         """A new one for one run."""
 
     @abstractmethod
@@ -139,17 +139,17 @@ def play(
         progress: called with the number of ticks done.
         look: called with the number of each tick just before it.
     """
-    watch = task.watch()
+    referee = task.referee()
     loop = Loop(target, policy, task.controller(), adapter)
 
     def before(tick: int) -> None:
-        watch.look(target, tick)
+        referee.look(target, tick)
         if look is not None:
             look(tick)
 
     run_loop(loop, task.duration, before=before, progress=progress)
-    watch.look(target, round(task.duration / target.timestep))
-    return np.where(target.diverged, 0.0, watch.scores())
+    referee.look(target, round(task.duration / target.timestep))
+    return np.where(target.diverged, 0.0, referee.scores())
 
 
 def with_tool(robot: Robot, frame: Frame, mass: float, half_size: Array) -> Robot:

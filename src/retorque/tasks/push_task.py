@@ -7,10 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from retorque.control.action import JointAction
-from retorque.robots.command import Command
+from retorque.control.admittance import Admittance
+from retorque.control.compliance import Compliance
+from retorque.control.compliance_action import ComplianceAction, isotropic
+from retorque.control.controller import Controller
+from retorque.control.joint_targets import JointTargets
+from retorque.control.servo_feed_forward import ServoFeedForward
+from retorque.control.site_kinematics import DampedLeastSquares
+from retorque.loop.loop import Loop
+from retorque.loop.policy import Policy
+from retorque.physics.compiled_tree import CompiledTree
 from retorque.robots.state import State
-from retorque.sense.momentum import welded
+from retorque.sense.external_torque import TorqueSettings
+from retorque.sense.momentum import Momentum, welded
+from retorque.sense.wrench_estimator import WrenchEstimator, own_joints
 from retorque.simulate.motor_target import MotorTarget, MotorTruth, ReportSettings
+from retorque.tasks.comply.stay import Stay
 from retorque.tasks.embodiments import Embodiment
 from retorque.work.array import Array
 
@@ -32,6 +44,8 @@ class PushSettings:
     """Times the cards' friction; 0: none."""
     spread: float = 0.3
     """Largest relative error of the cards' friction."""
+    comply: bool = False
+    """Whether the compliance controller yields to the pushes, as in the paper's measurement."""
     timestep: float = 0.02
     """Control period [s]."""
 
@@ -101,13 +115,48 @@ class PushTask:
     def record(self) -> tuple[list[State], Array]:
         """Reports, and the true forces (ticks, trials, sites, 3) of the steps that led to them."""
         target = self.target()
-        states, truth = [], []
+        loop = Loop(target, *self._driven())
+        states: list[State] = []
+        truth: list[Array] = []
         force = self.truth(0.0)
         for tick in range(round(self.duration / self.settings.timestep)):
-            states.append(target.read())
-            truth.append(force)
-            force = self.truth(tick * self.settings.timestep)
+            felt, force = force, self.truth(tick * self.settings.timestep)
             for s, site in enumerate(self.body.sites):
                 target.push_frame(site, force[:, s])
-            target.write(Command(position=self.reference(tick * self.settings.timestep).position))
+            states.append(loop.tick().state)
+            truth.append(felt)
         return states, np.array(truth)
+
+    def _driven(self) -> tuple[Policy, Controller]:
+        """What moves the robot under the pushes."""
+        if not self.settings.comply:
+            return _Sines(self), JointTargets()
+        robot, body, trials = self.robot, self.body, self.settings.trials
+        frames = tuple(robot.frame(name) for name in body.sites)
+        tree = CompiledTree(robot, frames, trials)
+        used = own_joints(tree)
+        at_all: Array = np.asarray(used.any(axis=0))
+        tree.update(np.tile(self.start, (trials, 1)))
+        torque = Momentum(robot, trials, self.settings.timestep, TorqueSettings(noise=body.noise), at_all)
+        source = WrenchEstimator(robot, body.sites, torque, body.prior, None, trials, self.settings.timestep)
+        kinematics = DampedLeastSquares(robot, frames, used, trials, self.settings.timestep)
+        ahead = ServoFeedForward(torque.joints, body.gains(robot)[0], used, trials, self.settings.timestep)
+        admittance = Admittance(len(frames), trials, self.settings.timestep)
+        stiffness = np.tile(isotropic(body.compliance, 0.1 * body.compliance), (trials, len(frames), 1, 1))
+        action = ComplianceAction(tree.position.copy(), tree.rotation.copy(), stiffness)
+        return Stay(action), Compliance(source, admittance, kinematics, feed_forward=ahead)
+
+
+class _Sines:
+    """The task's joint references, as a policy."""
+
+    period = 0.0
+
+    def __init__(self, task: PushTask):
+        self._task = task
+
+    def reset(self, state: State) -> None:
+        pass
+
+    def act(self, state: State) -> JointAction:
+        return self._task.reference(state.time)

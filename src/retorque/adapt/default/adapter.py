@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.default.explanations import TOUCH, Explanations
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.health import Health
+from retorque.physics.default_profile import profile_of
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
@@ -29,9 +32,15 @@ CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 STRADDLE = 0.04
 """Equations so soon after a change average over it: they are not weighed [s]."""
-CERTAIN, PATIENCE = 6.0, 0.25
+CERTAIN, PATIENCE = 4.5, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
+CARRIED = (1.35, 0.2)
+"""What can be put down: so many times what the estimate says is carried, and so many kilograms."""
+DELAYED = 2
+"""Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
+GAIN = 16.0
+"""Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
@@ -42,6 +51,8 @@ YOUNG = (0.3, 0.6)
 """Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
 MOST_FELT = 0.8
 """Largest torque from outside that is yielded to, as a share of the torque limit."""
+WALK, WALK_EVERY = 0.2, 5
+"""How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -64,18 +75,28 @@ class Default(TamRecursive):
         "_old_means",
         "_old_roots",
         "_old_sizes",
+        "_kept",
+        "_old_evidence",
         "_explanations",
         "_own_since",
         "_refuted",
         "_undo_mean",
         "_undo_root",
         "_felt",
+        "_place",
+        "_walked",
     )
+    periods = (1e-3, 5e-3)
     gain_doubt = 0.15
+    touch = TOUCH
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
     ):
+        # An ideal joint that weighs next to nothing would have the real one's rotor follow its every twitch.
+        lightest = profile_of(robot).armature_max / GAIN
+        weight = np.diagonal(RigidBody(robot).mass_matrix(robot.home))
+        self._ideal = RigidBody(robot, armature=robot.armature + np.maximum(lightest - weight, 0.0))
         super().__init__(robot, trials, timestep, seed, weights=weights)
 
     def reset(self) -> None:
@@ -86,8 +107,10 @@ class Default(TamRecursive):
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
         self._since_snapshot = 0.0
+        self._kept = 0
         self._old_means = np.zeros((count, self.trials, size))
-        self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_roots = np.zeros((count, self.trials, size, size))
+        self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
         self._own_since = np.full(self.trials, np.inf)
@@ -97,8 +120,11 @@ class Default(TamRecursive):
         self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._felt = np.zeros((self.trials, self.robot.n))
+        self._place = np.full(self.trials, -1)
+        self._walked = 0
         super().reset()
-        self._filter.root[:] = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.root[:] = self._old_roots[:] = closed
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -125,16 +151,36 @@ class Default(TamRecursive):
         if begins.any():
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
+            self._place[begins] = -1
             self._calm_for[begins] = 0.0
             self.disputed |= begins
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
         self._own_since += self._step
+        self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
+
+    def _absorb(self, equation: Equation) -> None:
+        before = self._evidence
+        super()._absorb(equation)
+        self._evidence = np.where(equation.accepted, self._evidence, before)  # what is not learnt from says nothing
+
+    def _refresh(self) -> None:
+        super()._refresh()
+        if self._kept >= DELAYED:
+            lasting = np.minimum(self._evidence, self._old_evidence[-DELAYED:].min(axis=0))
+            self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        a, inverse = self.belief.arrays, self._tick_inverse
+        q, qd, external = state.position, state.velocity, a["share"] * a["external"]
+        ideal = self._ideal.forward_dynamics(q, qd, nominal_torque + external)
+        found = inverse(a, q, qd, ideal, external) + a["own"]
+        return nominal_torque + a["trust"] * (found - nominal_torque)
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""
@@ -168,21 +214,45 @@ class Default(TamRecursive):
             least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
             verdict = self._explanations.verdict(least, self._carried())
             sure = np.zeros(self.trials, dtype=bool)
-            sure[weighed] = True
+            sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
             self._open(
                 sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
             )
+            self._learn_touched(equation, weighed)
         over = self.disputed & (distance < CLEAR) & ~self._touching & self._explanations.over
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
 
+    def _learn_touched(self, equation: Equation, weighed: Array) -> None:
+        """Learn on under a touch whose place is known, the wrench among the unknowns."""
+        where = self._explanations.touched()
+        ready = np.zeros(self.trials, dtype=bool)
+        ready[weighed] = True
+        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (where >= 0) & (self._rest < REST)
+        moved = ready & (where != self._place)
+        part, trials = self.model.touch_part, np.flatnonzero(ready)
+        self._filter.renew(np.flatnonzero(moved), part)
+        self._place = np.where(ready, where, self._place)
+        if len(trials) == 0:
+            return
+        self._walked += 1
+        if self._walked % WALK_EVERY == 0:
+            self._filter.walk(trials, part, WALK * np.sqrt(WALK_EVERY * self._step))
+        rows = np.where(ready[:, None, None], equation.rows, 0.0)
+        rows[trials, :, part] = self._explanations.touch_rows(where[trials], equation.position[trials])
+        expected, spread = self._filter.predict(rows)
+        innovation = np.where(ready[:, None], equation.torque - equation.prior - expected, 0.0)
+        noise = self._noise * equation.noise_factor + self._disturbance.total
+        self._filter.update(innovation, rows, spread, noise)
+        self._constrain(ready)
+
     def _carried(self) -> Array:
-        """Mass beyond the ideal last link's that the estimate carries, and a little (trials,) [kg]."""
+        """Mass beyond the ideal last link's that can be put down, as far as the estimate knows (trials,) [kg]."""
         _, inertial = self.model.unknowns(self._filter.mean)
         last = 10 * (self.model.links - 1)
-        return np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + 0.3
+        return CARRIED[0] * np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + CARRIED[1]
 
     def _open(self, payload: Array, joint: Array, which: Array) -> None:
         """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning."""
@@ -211,15 +281,19 @@ class Default(TamRecursive):
         if self._since_snapshot < SNAPSHOT:
             return
         self._since_snapshot = 0.0
+        self._kept += 1
         calm = ~self.disputed
         for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
             kept[:-1, calm] = kept[1:, calm]
             kept[-1, calm] = now[calm]
+        self._old_evidence[:-1, calm] = self._old_evidence[1:, calm]
+        self._old_evidence[-1, calm] = self._evidence[calm]
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
         self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
     def _forget_noise(self, which: Array) -> None:
-        """What a touch adds to the residuals is not noise: back to how large they were before it began."""
+        """What a touch adds to the residuals is neither noise nor evidence: back to what was before it began."""
+        self._evidence = np.where(which, self._old_evidence[0], self._evidence)
         noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
@@ -242,5 +316,5 @@ class Default(TamRecursive):
             np.clip(self._felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN)[:, None] * self.unit
-        self._own = np.clip(self._own, -most, most)
+        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

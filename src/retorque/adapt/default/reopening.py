@@ -42,7 +42,7 @@ class Reopening:
 
     def __init__(self, model: LinearModel, columns: slice):
         self._size, self._n = model.size, model.n
-        self._split = model.n * PER_JOINT
+        self._split, self._inertial = model.n * PER_JOINT, model.inertial_part
         self._payload = np.linalg.pinv(model.inertial_root)[:, columns]  # (k, 10)
         own = np.linalg.pinv(model.joint_root)  # (n, F, F)
         self._gain = -own[:, :, SCALE].sum(axis=-1)  # (n, F): a torque of x τ more is a gain of x less
@@ -64,10 +64,10 @@ class Reopening:
     def payload(self, mean: Array, covariance: Array) -> Opening:
         """Of ten numbers at the mount and a common factor of the drives, (11,) and (11, 11)."""
         map_ = np.zeros((self._size, 11))
-        map_[self._split : -1, :10] = self._payload
+        map_[self._inertial, :10] = self._payload
         map_[: self._split, 10] = self._gain.ravel()
-        rest = np.zeros((self._size, self._size - 1 - self._split + self._n))
-        index = np.arange(self._size - 1 - self._split)
+        index = np.arange(self._inertial.stop - self._inertial.start)
+        rest = np.zeros((self._size, len(index) + self._n))
         rest[self._split + index, index] = INERTIAL_DOUBT
         for j in range(self._n):
             rest[j * PER_JOINT : (j + 1) * PER_JOINT, len(index) + j] = GAIN_DOUBT * self._gain[j]

@@ -64,6 +64,8 @@ class Recursive(Adapter):
     settings_type = RecursiveSettings
     gain_doubt = 0.0
     """Standard deviation of the drives' gains that the filter can be opened to."""
+    touch = 0
+    """Unknowns that the filter has for what touches the robot."""
     remembered: tuple[str, ...] = (
         "history",
         "_filter",
@@ -87,7 +89,7 @@ class Recursive(Adapter):
         super().__init__(robot, trials, timestep, seed)
         self.settings = s = settings or RecursiveSettings()
         self.card = identified_card(robot, s.card) if s.card or robot.uncertainty is not None else None
-        self.model = LinearModel(robot, self.card, gain_doubt=self.gain_doubt)
+        self.model = LinearModel(robot, self.card, gain_doubt=self.gain_doubt, touch=self.touch)
         self.learn_every = self._stride = max(1, round(s.stride / timestep))
         self._samples = round(s.window / timestep) + 1
         self._first_samples = max(3, round(s.first_window / timestep) + 1)

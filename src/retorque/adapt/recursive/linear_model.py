@@ -47,9 +47,18 @@ class LinearModel:
         card: the identified robot whose numbers and errors are the prior; default: the ranges of the robot's profile.
         relevance: share of full scale below which an inertial direction is left out.
         gain_doubt: standard deviation of the drives' gains that a filter can be opened to, beyond the prior's own.
+        touch: further unknowns behind all others, whose rows are zero unless someone fills them in.
     """
 
-    def __init__(self, robot: Robot, card: Robot | None = None, relevance: float = 0.01, gain_doubt: float = 0.0):
+    def __init__(
+        self,
+        robot: Robot,
+        card: Robot | None = None,
+        relevance: float = 0.01,
+        *,
+        gain_doubt: float = 0.0,
+        touch: int = 0,
+    ):
         self.robot, self.n = robot, robot.n
         self.body = RigidBody(robot)
         self.profile = profile_of(robot)
@@ -63,7 +72,10 @@ class LinearModel:
         self.inertial_mean = prior.inertial_mean.reshape(-1)  # (10 L,)
         self.inertial_root = self._relevant(_block_diagonal(prior.inertial_root), relevance)  # (10 L, k)
         self.directions = self.inertial_root.shape[1]
-        self.size = self.n * PER_JOINT + self.directions + 1
+        split = self.n * PER_JOINT
+        self.inertial_part = slice(split, split + self.directions)
+        self.touch_part = slice(split + self.directions + 1, split + self.directions + 1 + touch)
+        self.size = self.touch_part.stop
         self.low, self.high = self._bounds(card)  # (n, F) what each joint unknown can be
         if gain_doubt > 0.0:
             self.low[:, SCALE], self.high[:, SCALE] = -2.5 * gain_doubt, 2.5 * gain_doubt
@@ -117,8 +129,8 @@ class LinearModel:
         own = np.einsum("...jf,jfg->...jg", features, self.joint_root)
         for j in range(self.n):
             out[..., j, j * PER_JOINT : (j + 1) * PER_JOINT] = own[..., j, :]
-        out[..., self.n * PER_JOINT : -1] = regressor @ self.inertial_root
-        out[..., -1] = -DELAY * torque_rate
+        out[..., self.inertial_part] = regressor @ self.inertial_root
+        out[..., self.inertial_part.stop] = -DELAY * torque_rate
         prior = regressor @ self.inertial_mean + np.einsum("...jf,jf->...j", features, self.joint_mean)
         return prior, out
 
@@ -127,13 +139,15 @@ class LinearModel:
         split = self.n * PER_JOINT
         own = z[..., :split].reshape(*z.shape[:-1], self.n, PER_JOINT)
         joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
-        return joint, self.inertial_mean + z[..., split:-1] @ self.inertial_root.T
+        return joint, self.inertial_mean + z[..., self.inertial_part] @ self.inertial_root.T
 
     def _bounds(self, card: Robot | None) -> tuple[Array, Array]:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n
         low, high = np.full((n, PER_JOINT), -np.inf), np.full((n, PER_JOINT), np.inf)
-        low[:, ARMATURE], high[:, ARMATURE] = 0.5 * p.armature_min, 1.25 * p.armature_max
+        rotor = self.robot.armature  # the ideal robot is always possible, also where its card's rotors weigh nothing
+        low[:, ARMATURE] = np.minimum(0.5 * p.armature_min, rotor)
+        high[:, ARMATURE] = np.maximum(1.25 * p.armature_max, rotor)
         low[:, VISCOUS], high[:, VISCOUS] = 0.0, 1.25 * p.viscous_max[:, None]
         high[:, BIAS] = 1.5 * p.bias_max[:, None]
         low[:, BIAS] = -high[:, BIAS]

@@ -70,8 +70,7 @@ def read(model: LinearModel, estimate: SquareRootFilter, trial: int) -> Readout:
                     unit=UNITS[f],
                 )
             )
-    part = slice(model.n * PER_JOINT, model.size - 1)
-    spread = model.inertial_root @ root[part]
+    spread = model.inertial_root @ root[model.inertial_part]
     for k, name in enumerate(names):
         unknowns.append(
             Unknown(
@@ -90,14 +89,15 @@ def _unexcited(model: LinearModel, root: Array, names: list[str]) -> tuple[str, 
     labels = [f"{joint} {name}" for joint in model.robot.joint_names for name in NAMES]
     ten = ("mass", "mc x", "mc y", "mc z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
     masses = [f"{name} {what}" for name in names for what in ten]
-    size, axes = np.linalg.eigh(root @ root.T)
+    last = model.touch_part.start  # what touches the robot is no unknown of its own
+    size, axes = np.linalg.eigh((root @ root.T)[:last, :last])
     split = model.n * PER_JOINT
     scale = np.maximum(np.linalg.norm(model.inertial_root, axis=1), 1e-12)
     found = []
     for k in np.flatnonzero(np.sqrt(np.maximum(size, 0.0)) > UNEXCITED):
         own = np.einsum("jfg,jg->jf", model.joint_root, axes[:split, k].reshape(model.n, PER_JOINT))
         own = own / np.maximum(np.linalg.norm(model.joint_root, axis=-1), 1e-12)
-        body = model.inertial_root @ axes[split:-1, k] / scale
+        body = model.inertial_root @ axes[model.inertial_part, k] / scale
         weight = np.abs(np.concatenate([own.ravel(), body]))
         top = np.argsort(weight)[::-1][:3]
         found.append(" with ".join((labels + masses)[i] for i in top if weight[i] > 0.3 * weight[top[0]]))

@@ -71,6 +71,24 @@ class SquareRootFilter:
         both = np.concatenate([self.root[trial].T, columns.T])
         self.root[trial] = np.asarray(np.linalg.qr(both, mode="r")).T
 
+    def walk(self, trials: Array, part: slice, deviation: float) -> None:
+        """Let some unknowns of some trials (k,) move by so many prior standard deviations."""
+        count = len(range(*part.indices(self.size)))
+        step = np.zeros((len(trials), count, self.size))
+        step[:, :, part] = deviation * np.eye(count)
+        both = np.concatenate([np.swapaxes(self.root[trials], -1, -2), step], axis=1)
+        self.root[trials] = np.swapaxes(np.linalg.qr(both, mode="r"), -1, -2)
+
+    def renew(self, trials: Array, part: slice) -> None:
+        """Some unknowns at the end of some trials (k,) are others than before: back to their prior, others kept."""
+        kept = part.start
+        if len(trials) == 0:
+            return
+        others = np.swapaxes(self.root[trials, :kept], -1, -2)  # (k, size, kept)
+        self.root[trials] = np.eye(self.size)
+        self.root[trials, :kept, :kept] = np.swapaxes(np.linalg.qr(others, mode="r"), -1, -2)
+        self.mean[trials, kept:] = 0.0
+
     def project(self, trials: Array, rows: Array, change: Array) -> None:
         """Move some trials' means onto a constraint, the likeliest way: z += P cᵀ (c P cᵀ)⁻¹ change.
 

@@ -12,7 +12,6 @@ from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.residual_network import ResidualNetwork
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD, load_weights
 from retorque.adapt.tam_recursive.residuals import Residuals
-from retorque.learn.weights import check_rate
 from retorque.loop.belief import Belief
 from retorque.loop.health import Health
 from retorque.robots.robot import Robot
@@ -61,9 +60,7 @@ class TamRecursive(RecursiveContact):
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
     ):
-        path = weights or ON_BOARD
-        tensors, header = load_weights(path)
-        check_rate(header["shape"]["rate"], path, timestep)
+        tensors, _ = load_weights(weights or ON_BOARD)
         self.unit = torque_unit(robot)
         self._network = ResidualNetwork(tensors)
         super().__init__(robot, trials, timestep, seed)

@@ -10,7 +10,8 @@ from retorque.loop.history import History
 from retorque.work.array import Array
 
 BLOCK = 5
-"""Ticks averaged into a block, and between two answers of the learned module."""
+"""Ticks of 1 ms averaged into a block, and between two answers of the learned module; at other rates as many as come
+nearest to that time, one at least."""
 FINE = 12
 """Newest residuals kept one by one (60 ms)."""
 COARSE = (12, 24, 48)
@@ -30,7 +31,7 @@ Inverse = Callable[[Array, Array, Array], Array]
 
 
 class Residuals:
-    """The torques that an estimate cannot explain along the motion measured, every `BLOCK` ticks.
+    """The torques that an estimate cannot explain along the motion measured, every block of 5 ms.
 
     The difference of two blocks' mean velocities is an acceleration; the mean torque of the two blocks, less what the
     estimate needs for that motion, is the residual: the robot's own error less the external torque, and noise.
@@ -44,6 +45,7 @@ class Residuals:
 
     def __init__(self, unit: Array, history: History):
         self.unit, self.history, self.timestep = unit, history, history.timestep
+        self.block = max(1, round(BLOCK * 1e-3 / self.timestep))
         n, trials = len(unit), history.trials
         self._before = np.zeros((3, trials, n))
         self._ring = np.zeros((DEPTH, trials, n))
@@ -67,7 +69,7 @@ class Residuals:
     @property
     def due(self) -> bool:
         """Whether a block is complete."""
-        return self.history.total - self._closed >= BLOCK
+        return self.history.total - self._closed >= self.block
 
     @property
     def newest(self) -> Array:
@@ -77,21 +79,21 @@ class Residuals:
     def close(self, inverse: Inverse) -> bool:
         """End the newest block; whether there is a new residual."""
         total = self.history.total
-        self._closed = total - (total - self._closed) % BLOCK
+        self._closed = total - (total - self._closed) % self.block
         back = total - self._closed
-        now = self.history.last(BLOCK, back).mean(axis=1)
-        broken = ~self.history.valid(BLOCK, back).all(axis=0)
+        now = self.history.last(self.block, back).mean(axis=1)
+        broken = ~self.history.valid(self.block, back).all(axis=0)
         self._unsound = np.where(broken, FINE, np.maximum(self._unsound - 1, 0))
         before, self._before = self._before, now
         self._blocks += 1
         if self._blocks < 2:
             return False
         middle = 0.5 * (now + before)
-        acceleration = (now[1] - before[1]) / (BLOCK * self.timestep)
+        acceleration = (now[1] - before[1]) / (self.block * self.timestep)
         residual = middle[2] - inverse(middle[0], middle[1], acceleration)
         self._velocities = np.concatenate([now[1][None], self._velocities[:-1]])
         rough = 0.5 * (residual - self._ring[0]) ** 2
-        keep = np.exp(-BLOCK * self.timestep / NOISE_MEMORY)
+        keep = np.exp(-self.block * self.timestep / NOISE_MEMORY)
         self._roughness = keep * self._roughness + (1.0 - keep) * np.minimum(rough, (10.0 * self.unit) ** 2)
         self._ring = np.concatenate([residual[None], self._ring[:-1]])
         return True

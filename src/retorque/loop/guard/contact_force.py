@@ -10,21 +10,27 @@ from retorque.robots.robot import Frame, Robot
 from retorque.work.array import Array
 
 MEMORY = 0.1
-"""Time over which the nominal torque that moves nothing is averaged, and the correction of a free robot [s]."""
-BAND = 0.3
+"""Time over which the nominal torque that moves nothing is averaged [s]."""
+ANCHOR = 0.3
+"""... and over which the correction of a free robot is [s]."""
+BAND = 0.15
 """Share of a joint's largest friction that may move nothing although the robot is free."""
-REST, STILL = 0.3, 0.02
+REST, STILL = 0.15, 0.02
 """A robot slower than this [rad/s] for longer than this [s] may be held by something."""
 LEAST_LEVER = 0.03
 """Levers shorter than this carry no force that could be told [m]."""
-ROUNDING = 1e-9
-"""A force that was cut to the promise is not cut again for the last digit."""
-PAYLOADS = 2.0
+EXPLAINED = 0.3
+"""A point explains a growth if its force leaves no more than this share of the squared torques."""
+ROUNDS = 4
+"""A growth that several points explain is cut a few times, at last as a whole."""
+MARGIN = 0.55
+"""Share of the promise that is spent: the point and the direction of a contact are not known exactly."""
+PAYLOADS = 3.0
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
 
 
 def default_force(robot: Robot) -> float:
-    """The weight of twice the largest payload of the robot's profile [N]: as much as a correction may need at once."""
+    """The weight of three of the largest payloads of the robot's profile [N]: what a correction may need at once."""
     return PAYLOADS * profile_of(robot).payload_mass[1] * float(np.linalg.norm(robot.gravity))
 
 
@@ -34,7 +40,7 @@ class ContactForce:
     A corrected robot that is free moves as the ideal one does, so the nominal torque is all spent on its motion. What
     is left over, w = τ_nominal - ID₀(q, q̇, q̈), is what the nominal command presses with, or what the adapter has not
     learnt yet. While w is not small, or the robot rests, its correction c is compared with the last free one c₀: of
-    c - c₀, the force at the point of the arm that explains it best, f = (J Jᵀ)⁻¹ J (c - c₀), stays within the promise.
+    c - c₀, the largest force at a point of the arm that explains it, f = (J Jᵀ)⁻¹ J (c - c₀), stays within the promise.
 
     Args:
         robot: the ideal robot.
@@ -46,8 +52,9 @@ class ContactForce:
     def __init__(self, robot: Robot, shape: tuple[int, ...], period: float, most: float):
         self.most = most
         """[N]"""
+        self._told = MARGIN * most
         self._body, self._points = RigidBody(robot), _points(robot)
-        self._period, self._rate = period, min(1.0, period / MEMORY)
+        self._period, self._rate, self._follow = period, min(1.0, period / MEMORY), min(1.0, period / ANCHOR)
         profile = profile_of(robot)
         self._band = BAND * np.maximum(profile.friction_max, 1e-3)
         lead, n = shape[:-1], shape[-1]
@@ -85,7 +92,7 @@ class ContactForce:
         self._rest = np.where(still, self._rest + self._period, 0.0)
         self.engaged = (np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST)
         free = (good & ~self.engaged)[..., None]
-        self._anchor += np.where(free, self._rate * (correction - self._anchor), 0.0)
+        self._anchor += np.where(free, self._follow * (correction - self._anchor), 0.0)
         self.active = bool(self.engaged.any())
         for trial in np.argwhere(self.engaged):
             self._look(tuple(trial), report[0][tuple(trial)])
@@ -101,19 +108,33 @@ class ContactForce:
 
     def limited(self, correction: Array) -> Array:
         """The correction (..., n) within the promise [N·m]; the same array where it already is."""
-        grown = correction - self._anchor
+        cut = correction
+        for turn in range(ROUNDS):
+            grown = cut - self._anchor
+            beyond = self._beyond(grown)
+            if beyond is None:
+                break
+            share, explained = beyond
+            cut = cut - share * (explained if turn < ROUNDS - 1 else grown)
+        return cut
+
+    def _beyond(self, grown: Array) -> tuple[Array, Array] | None:
+        """The share (..., 1) by which a growth (..., n) is beyond the promise at the point that explains it, and what
+        of it that point explains (..., n) [N·m]; none where it is within."""
         force = np.matmul(self._inverse, grown[..., None, :, None])[..., 0]  # (..., points, 3) [N]
         size = np.sqrt(np.sum(force * force, axis=-1))
-        beyond = (size > self.most * (1.0 + ROUNDING)).any(axis=-1) & self.engaged
-        if not beyond.any():
-            return correction
+        if not (np.any(size > self._told, axis=-1) & self.engaged).any():
+            return None
         explained = np.matmul(force[..., None, :], self._jacobian)[..., 0, :]  # (..., points, n) [N·m]
         missed = np.sum((grown[..., None, :] - explained) ** 2, axis=-1)
-        best = np.argmin(missed, axis=-1)[..., None]
+        close = np.maximum(EXPLAINED * np.sum(grown * grown, axis=-1), missed.min(axis=-1))[..., None]
+        best = np.argmax(np.where(missed <= close, size, -1.0), axis=-1)[..., None]
         size = np.take_along_axis(size, best, axis=-1)
-        explained = np.take_along_axis(explained, best[..., None], axis=-2)[..., 0, :]
-        excess = np.maximum(1.0 - self.most / np.maximum(size, 1e-9), 0.0)
-        return correction - np.where(beyond[..., None], excess * explained, 0.0)
+        beyond = self.engaged[..., None] & (size > self._told)
+        if not beyond.any():
+            return None
+        share = np.where(beyond, 1.0 - 0.999 * self._told / np.maximum(size, 1e-9), 0.0)
+        return share, np.take_along_axis(explained, best[..., None], axis=-2)[..., 0, :]
 
     def _look(self, trial: tuple[int, ...], position: Array) -> None:
         """Where each point of one trial's arm is, and which force there a torque amounts to."""
@@ -123,7 +144,7 @@ class ContactForce:
             self._jacobian[(*trial, index)] = jacobian
             self._inverse[(*trial, index)] = np.linalg.solve(gram, jacobian)
         most = np.linalg.norm(np.abs(self._inverse[trial]) @ self._band, axis=-1).max()  # if all joints add up
-        self._room[trial] = self.most / max(most, 1e-9) * self._band
+        self._room[trial] = self._told / max(most, 1e-9) * self._band
 
 
 def _points(robot: Robot) -> list[Frame]:

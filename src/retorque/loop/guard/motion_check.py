@@ -47,6 +47,8 @@ class Motion:
     """(..., n) without slips; integrated velocity where a position is stuck [rad]."""
     velocity: Array
     """(..., n) rate of position where a velocity is wrong [rad/s]."""
+    rate: Array
+    """(..., n) velocity from positions alone [rad/s]."""
     suspect: Array
     """(..., n) not to be believed at this tick."""
     rebuilt: Array
@@ -159,6 +161,7 @@ class MotionCheck:
         return Motion(
             position=np.where(trust_q, q, centre),
             velocity=np.where(far & ~stuck_q, rate, v),
+            rate=rate,
             suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead,
             rebuilt=far & ~dead,
             missing=~finite,

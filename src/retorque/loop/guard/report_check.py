@@ -44,6 +44,7 @@ class ReportCheck:
         self.torque = TorqueCheck(limit, shape, timestep, settings.torque_delay)
         self.motion = MotionCheck(robot, shape, timestep)
         self._from_sent = settings.torque_from == "sent"
+        self._watching = settings.torque_from == "other"
         self._limit = 1.001 * limit
         self._speed = settings.velocity_margin * np.minimum(robot.velocity_limit, ABSURD)
         self._low, self._high = robot.lower - settings.position_margin, robot.upper + settings.position_margin
@@ -51,10 +52,12 @@ class ReportCheck:
         self._stack = np.zeros((6, *shape))
         self.now, self._expected = self._stack[:3], self._stack[3:]
         """(3, ..., n) position, velocity and torque as the adapter may use them."""
+        self._position, self._velocity, self._torque, _, _, self._expected_torque = self._stack
         self._flat, self._next = self._stack[:5].reshape(5, -1), np.zeros((2, int(np.prod(shape))))
+        self._flat_expected = self._flat[3:]
         self._tolerance = np.zeros((3, *(1,) * len(lead), shape[-1]))
         self._tolerance[0], self._tolerance[1] = self.motion.far, self.motion.jump
-        self._tolerance[2] = self.torque.tolerance
+        self._tolerance[2] = np.inf if self._watching else self.torque.tolerance
         self._off, self._fine = np.zeros((3, *shape)), np.zeros((3, *shape), dtype=bool)
         self._look = max(2, round(LOOK / timestep))
         self._nothing, self._nobody = np.zeros(shape, dtype=bool), np.zeros(lead, dtype=np.int64)
@@ -71,20 +74,22 @@ class ReportCheck:
         self.motion.reset()
         self.torque.reset()
         self._ticks, self._watch, self.calm = 0, 0, False
-        self.suspect = self.fault = self._nothing
+        self.suspect = self.fault = self._rebuild = self._nothing
         self.codes = self._nobody
         self.range_gain = self._inside
         """(..., 1) what is left of the correction near the ends of the joints' ranges."""
 
     def sent(self, torque: Array) -> None:
         """A torque (..., n) has been sent [N·m]."""
-        self._expected[2] = self.torque.sent(torque)
+        np.copyto(self._expected_torque, self.torque.sent(torque))
 
     def take(self, state: State, step: int) -> State:
         """The report as the adapter may see it, `step` ticks after the last one."""
         now = self.now
         try:
-            now[0], now[1], now[2] = state.position, state.velocity, state.torque
+            np.copyto(self._position, state.position)
+            np.copyto(self._velocity, state.velocity)
+            np.copyto(self._torque, state.torque)
         except (ValueError, TypeError):  # another shape, or no numbers at all
             now[:] = np.nan
             state = State(state.time, *np.full((3, *self._shape), np.nan))
@@ -94,7 +99,7 @@ class ReportCheck:
         self._ticks += 1
         if self.calm and step == 1 and self._as_expected() and (self._ticks % self._look or not self._odd()):
             np.dot(self.motion.weights, self._flat, out=self._next)
-            self._flat[3:] = self._next
+            np.copyto(self._flat_expected, self._next)
             return state
         return self._sorted_out(state.time, step)
 
@@ -128,9 +133,9 @@ class ReportCheck:
         raw, expected = self.now.copy(), self._expected
         if self.calm:
             self.motion.relax(expected)
-        motion = self.motion.take(raw, expected, step, self.torque.newest)
+        motion = self.motion.take(raw, expected, step, raw[2] if self._watching else self.torque.newest)
         finite = np.isfinite(raw[2]) & (np.abs(raw[2]) < ABSURD)
-        wrong = ~finite | self.torque.wrong(raw[2])
+        wrong = ~finite if self._watching else ~finite | self.torque.wrong(raw[2])
         saturated = finite & (np.abs(raw[2]) > self._limit)
         wrong |= saturated
         bad = np.stack([motion.suspect, wrong])
@@ -140,7 +145,9 @@ class ReportCheck:
         slipped = motion.slipped
         self.suspect = motion.suspect & ~(lasting[0] & motion.rebuilt)
         self.fault = lasting.any(axis=0) | slipped
-        self._keep(raw, motion.position, motion.velocity, wrong)
+        # A wrong velocity passes for a right one now and then: its joint's is rebuilt until all suspicion is gone.
+        self._rebuild = (self._rebuild | (motion.disagree & lasting[0])) & (self._level[0] > 0.0)
+        self._keep(raw, motion.position, np.where(self._rebuild, motion.rate, motion.velocity), wrong)
         codes = self._codes(raw, motion.missing, motion.dead, motion.disagree & lasting[0], slipped, wrong & finite)
         codes |= np.where(saturated.any(axis=-1), int(Health.SATURATED), 0)
         self.codes = codes | self._fade_in_range()

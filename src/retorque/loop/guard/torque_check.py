@@ -30,6 +30,7 @@ class TorqueCheck:
         self.tolerance = SHARE * limit
         """(n,) [N·m]"""
         self._ring = np.zeros((self.ticks, *shape))
+        self._rows = list(self._ring)
         self._lag = min(self.ticks, 3)  # in the middle of the published delays
         self.reset()
 
@@ -50,10 +51,10 @@ class TorqueCheck:
 
     def sent(self, torque: Array) -> Array:
         """A torque (..., n) has been sent; what the next report is expected to be near to, (..., n) [N·m]."""
-        count, ring, ticks = self._count, self._ring, self.ticks
-        ring[count % ticks] = torque
+        count, rows, ticks = self._count, self._rows, self.ticks
+        np.copyto(rows[count % ticks], torque)
         self._count = count = count + 1
-        return ring[(count - self._lag) % ticks]
+        return rows[(count - self._lag) % ticks]
 
     def wrong(self, torque: Array) -> Array:
         """Which joints' reports are not what was sent, (..., n)."""

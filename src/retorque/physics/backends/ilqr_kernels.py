@@ -71,11 +71,11 @@ def acceleration(tree, numbers, q, v, u, step, w, force, lower, a):
         ax, ay, az = axis[3 * b], axis[3 * b + 1], axis[3 * b + 2]
         gx, gy, gz = b0 * ax + b1 * ay + b2 * az, b3 * ax + b4 * ay + b5 * az, b6 * ax + b7 * ay + b8 * az
         if kind[b] == 0:
-            c, h = math.cos(q[b]), math.sin(q[b])
-            t = 1.0 - c
-            r0, r1, r2 = c + t * ax * ax, t * ax * ay - h * az, t * ax * az + h * ay
-            r3, r4, r5 = t * ax * ay + h * az, c + t * ay * ay, t * ay * az - h * ax
-            r6, r7, r8 = t * ax * az - h * ay, t * ay * az + h * ax, c + t * az * az
+            e0, h = math.cos(q[b]), math.sin(q[b])
+            t = 1.0 - e0
+            r0, r1, r2 = e0 + t * ax * ax, t * ax * ay - h * az, t * ax * az + h * ay
+            r3, r4, r5 = t * ax * ay + h * az, e0 + t * ay * ay, t * ay * az - h * ax
+            r6, r7, r8 = t * ax * az - h * ay, t * ay * az + h * ax, e0 + t * az * az
             b0, b1, b2, b3, b4, b5, b6, b7, b8 = (
                 b0 * r0 + b1 * r3 + b2 * r6,
                 b0 * r1 + b1 * r4 + b2 * r7,
@@ -310,7 +310,7 @@ def backward(g, lx, lxx, lu, luu, inputs, low, high, step, damping, change, gain
 
     Args:
         g: (H, n, 2 n + inputs) derivatives of accelerations.
-        lx, lxx, lu, luu: expansion of the cost.
+        lx, lxx, lu, luu: expansion of the cost; constant Hessians are (2, ...), running and final, and (1, ...).
         inputs, low, high: (H, inputs), (inputs,), (inputs,).
         step: [s].
         damping: added to the inputs' Hessian.
@@ -319,7 +319,7 @@ def backward(g, lx, lxx, lu, luu, inputs, low, high, step, damping, change, gain
     """
     horizon, n, m = len(inputs), g.shape[1], g.shape[2] - 2 * g.shape[1]
     size = 2 * n + m
-    vx, vxx = lx[horizon].copy(), lxx[horizon].copy()
+    vx, vxx = lx[horizon].copy(), lxx[len(lxx) - 1].copy()
     w2, w3, gw = np.empty((n, n)), np.empty((n, n)), np.empty(n)
     y, z = np.empty((n, size)), np.empty((n, size))
     q, qz, f = np.empty((size, size)), np.empty(size), np.empty((n, size))
@@ -341,38 +341,42 @@ def backward(g, lx, lxx, lu, luu, inputs, low, high, step, damping, change, gain
         z[:] = 0.0
         for i in range(n):
             for k in range(n):
-                c, d = w3[i, k], w2[i, k]
+                c, d, own, yi, zi = w3[i, k], w2[i, k], f[k], y[i], z[i]
                 for j in range(size):
-                    y[i, j] += c * f[k, j]
-                    z[i, j] += d * f[k, j]
+                    yi[j] += c * own[j]
+                for j in range(2 * n):
+                    zi[j] += d * own[j]
             for j in range(n):
                 y[i, j] += w2[j, i]
+        rx, ru = (t if len(lxx) > 2 else 0), (t if len(luu) > 1 else 0)
         for i in range(size):
+            width = 2 * n if i < 2 * n else size  # what inputs do to states is known from what states do to them
             total = 0.0
             for k in range(n):
                 total += f[k, i] * gw[k]
             qz[i] = total
-            for j in range(size):
-                q[i, j] = 0.0
+            row = q[i]
+            for j in range(width):
+                row[j] = 0.0
             for k in range(n):
-                c = f[k, i]
-                for j in range(size):
-                    q[i, j] += c * y[k, j]
+                c, other = f[k, i], y[k]
+                for j in range(width):
+                    row[j] += c * other[j]
         for i in range(n):
             qz[i] += vx[i]
-            for j in range(size):
+            for j in range(2 * n):
                 q[i, j] += z[i, j]
             for j in range(n):
                 q[i, j] += vxx[i, j]
         for i in range(2 * n):
             qz[i] += lx[t, i]
             for j in range(2 * n):
-                q[i, j] += lxx[t, i, j]
+                q[i, j] += lxx[rx, i, j]
         for i in range(m):
             qz[2 * n + i] += lu[t, i]
             lo[i], hi[i], x[i] = low[i] - inputs[t, i], high[i] - inputs[t, i], change[t, i]
             for j in range(m):
-                q[2 * n + i, 2 * n + j] += luu[t, i, j]
+                q[2 * n + i, 2 * n + j] += luu[ru, i, j]
         for i in range(m):
             for j in range(m):
                 quu[i, j] = 0.5 * (q[2 * n + i, 2 * n + j] + q[2 * n + j, 2 * n + i])

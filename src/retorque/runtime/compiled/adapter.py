@@ -49,6 +49,9 @@ class CompiledAdapter(Adapter):
         self._calls = calls = load(path)
         self._model, self._arrays = filled("rt_model", self.constants)
         model = ctypes.addressof(self._model)
+        calls.rt_model_bytes.restype = ctypes.c_size_t
+        if calls.rt_model_bytes() != ctypes.sizeof(self._model):
+            raise RetorqueError(f"the compiled core '{path}' was made of other sources; delete it")
         calls.rt_bytes.restype = calls.rt_memory_bytes.restype = ctypes.c_size_t
         calls.rt_make.restype = calls.rt_memory.restype = ctypes.c_void_p
         each = calls.rt_bytes(ctypes.c_void_p(model))

@@ -25,7 +25,11 @@ def compiled(adapter: Adapter) -> Adapter:
         return adapter
     try:
         library = build()
-        return CompiledSupervisor(adapter, library) if isinstance(adapter, Supervisor) else CompiledAdapter(adapter, library)
+        return (
+            CompiledSupervisor(adapter, library)
+            if isinstance(adapter, Supervisor)
+            else CompiledAdapter(adapter, library)
+        )
     except RetorqueError as error:
         adapter.engine = f"NumPy: {error}"
         return adapter

@@ -71,10 +71,10 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
     ticks, n = nominal.shape
 
     def spans(count: int, longest: int) -> list[slice]:
-        starts = rng.integers(0, ticks, count)
+        starts = rng.integers(0, ticks, max(1, count))
         return [slice(int(s), int(s + rng.integers(1, longest + 1))) for s in starts]
 
-    for span in [*spans(ticks // 200, 6), *spans(2, 200)]:  # short ones are bridged, long ones are not
+    for span in [*spans(ticks // 200, 6), *spans(2, ticks // 40)]:  # short ones are bridged, long ones are not
         report[span, rng.integers(3), rng.integers(n)] = rng.choice([np.nan, np.inf, -np.inf])
     for span in spans(ticks // 400, 40):
         report[span] = report[span.start]  # frozen in motion
@@ -82,18 +82,33 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
         report[span, 2] = 1.5 * np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 100.0)
     for span in spans(ticks // 800, 30):
         report[span, 0, rng.integers(n)] += rng.choice([-1.0, 1.0]) * 30.0
-    for span in spans(ticks // 400, 80):
+    for span in spans(ticks // 400, ticks // 40):
         nominal[span, rng.integers(n)] = np.nan
     for span in spans(ticks // 400, 4):
         time[span] = time[max(span.start - 1, 0)]  # repeated
-    for start in rng.integers(0, ticks, ticks // 400):
+    for start in rng.integers(0, ticks, max(1, ticks // 400)):
         time[start:] += 1e-3 * rng.integers(1, 30)  # missed ticks
     for start in rng.integers(0, ticks, 2):
         time[start:] -= 5.0  # set back
-    time[rng.integers(0, ticks, ticks // 400)] = np.nan
+    time[rng.integers(0, ticks, max(1, ticks // 400))] = np.nan
     time += rng.uniform(-2e-4, 2e-4, ticks)
     reset[int(0.45 * ticks)] = carry[int(0.7 * ticks)] = True
     return replace(clean, time=time, report=report, nominal=nominal, reset=reset, carry=carry)
+
+
+def joined(first: Recording, second: Recording) -> Recording:
+    """One run after the other, on one clock, with everything forgotten between them."""
+    reset = second.reset.copy()
+    reset[0] = True
+    later = second.time - second.time[np.isfinite(second.time)][0] + first.time[-1] + 1e-3
+    parts = [
+        (first.time, later),
+        (first.report, second.report),
+        (first.nominal, second.nominal),
+        (first.reset, reset),
+        (first.carry, second.carry),
+    ]
+    return Recording(*(np.concatenate(both) for both in parts))
 
 
 def replay(adapter: Adapter, recording: Recording) -> Replayed:

@@ -60,7 +60,7 @@ class CompiledSupervisor(CompiledAdapter):
         n, lead, log = self.robot.n, self._shape[:-1], self.settings.log_ticks
         self.score = CompiledScore(
             [views.reshape(2, n) for views in self._views("rt_score", ctypes.c_double, 2 * n)],
-            self._samples(),
+            self._views("rt_score_samples", ctypes.c_int64, 1),
             supervisor.score._rate,
             self._shape,
         )
@@ -68,6 +68,7 @@ class CompiledSupervisor(CompiledAdapter):
         self._gains = self._views("rt_gain", ctypes.c_double, n)
         self._counts = self._views("rt_counts", ctypes.c_int64, len(Health))
         self._log, self._log_time = np.zeros((log, *self._shape)), np.zeros(log)
+        self._logs = log > 0
         self._log_codes, self._ticks = np.zeros((log, *lead), dtype=np.int64), 0
 
     @property
@@ -87,27 +88,52 @@ class CompiledSupervisor(CompiledAdapter):
         return {flag: int(total[int(flag).bit_length() - 1]) for flag in Health if flag}
 
     def observe(self, state: State) -> None:
-        try:
-            self._time[0] = state.time
-            self._position[...] = state.position
-            self._velocity[...] = state.velocity
-            self._torque[...] = state.torque
-        except (ValueError, TypeError):  # another shape, or no numbers at all
-            self._report[:] = np.nan
+        self.fill(state)
         self._observe(self._at)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
-        try:
-            self._nominal[...] = nominal_torque
-        except (ValueError, TypeError):
-            self._nominal[...] = np.nan
+        self.fill_nominal(nominal_torque)
         self._correct(self._at)
-        if len(self._log):
+        if self._logs:
             row = self._ticks % len(self._log)
             self._log_time[row] = self._time[0]
             self._log[row], self._log_codes[row] = self.correction, self.health
             self._ticks += 1
         return self._sent.copy()
+
+    def fill(self, state: State) -> None:
+        """Hand a report to the core; what has another shape, or is no numbers at all, is no data."""
+        try:
+            self._time[0] = state.time
+            self._position[...] = state.position
+            self._velocity[...] = state.velocity
+            self._torque[...] = state.torque
+        except (ValueError, TypeError):
+            self._report[:] = np.nan
+
+    def fill_nominal(self, nominal_torque: Array) -> None:
+        """Hand a nominal torque to the core, the same way."""
+        try:
+            self._nominal[...] = nominal_torque
+        except (ValueError, TypeError):
+            self._nominal[...] = np.nan
+
+    def call_observe(self) -> None:
+        """`observe` what was handed over."""
+        self._observe(self._at)
+
+    def call_correct(self) -> None:
+        """`correct` what was handed over; the torque stands in `sent`."""
+        self._correct(self._at)
+
+    def repeat_column(self) -> None:
+        """Make TAM's last column of tokens once more, of the first robot: to time it."""
+        self._calls.rt_repeat_column(ctypes.c_void_p(int(self._cores[0])))
+
+    @property
+    def sent(self) -> Array:
+        """(..., n) the last torque [N·m]; the next tick writes over it."""
+        return self._sent
 
     def log(self) -> tuple[Array, Array, Array]:
         """Time (ticks,), correction (ticks, ..., n) [N·m] and codes (ticks, ...) of the last ticks, in order."""
@@ -120,10 +146,4 @@ class CompiledSupervisor(CompiledAdapter):
         function = getattr(self._calls, call)
         function.restype = ctypes.c_void_p
         at = [function(ctypes.c_void_p(int(core))) for core in self._cores]
-        return [np.frombuffer((kind * count).from_address(address)) if kind is ctypes.c_double else
-                np.frombuffer((kind * count).from_address(address), dtype=np.int64) for address in at]  # fmt: skip
-
-    def _samples(self) -> list[Array]:
-        function = self._calls.rt_score_samples
-        function.restype = ctypes.POINTER(ctypes.c_int64)
-        return [np.ctypeslib.as_array(function(ctypes.c_void_p(int(core))), (1,)) for core in self._cores]
+        return [np.ctypeslib.as_array((kind * count).from_address(address)) for address in at]

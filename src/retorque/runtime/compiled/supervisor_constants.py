@@ -29,6 +29,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "repeats": motion_check.REPEATS,
         "window": score._window,
         "points": len(force._points),
+        "rounds": contact_force.ROUNDS,
         "limit": supervisor._limit,
         "residual_limit": supervisor.residual_limit,
         "step_limit": supervisor._step_limit,
@@ -65,12 +66,13 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "hold": s.hold,
         "score_rate": score._rate,
         "score_period": score.period,
-        "force_most": force.most,
+        "force_most": force._told,
         "force_rate": force._rate,
+        "force_follow": force._follow,
         "force_rest": contact_force.REST,
         "force_still": contact_force.STILL,
         "least_lever": contact_force.LEAST_LEVER,
-        "rounding": contact_force.ROUNDING,
+        "explained": contact_force.EXPLAINED,
     }
 
 

@@ -97,7 +97,7 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
   double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
   int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still};
-  unsigned char **flags[] = {&g->suspect, &g->fault, &g->stopped, &g->tripped};
+  unsigned char **flags[] = {&g->suspect, &g->fault, &g->distrusted, &g->stopped, &g->tripped};
   g->state = (rt_guard_state *)carve(c, sizeof(rt_guard_state));
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) *rows[k] = numbers(c, n);
   for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) *pairs[k] = numbers(c, 2 * n);
@@ -137,6 +137,8 @@ size_t rt_memory_bytes(const rt_model *model) {
   rt_core nowhere;
   return lay_out(model, &nowhere, NULL);
 }
+
+size_t rt_model_bytes(void) { return sizeof(rt_model); }
 
 size_t rt_bytes(const rt_model *model) { return head_bytes() + rt_memory_bytes(model); }
 

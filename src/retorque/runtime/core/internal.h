@@ -47,6 +47,9 @@ void rt_add_product(int rows, int inputs, int outputs, const double *x, int x_st
                     int weights_step, double *out, int out_step);
 void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes, const double *unit, const double *mix,
                     const double *gain, double *mean);
+void rt_exponentials(double *x, int count);
+void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score);
+void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out);
 /* A layer of a network for all joints: single-precision weights, sums in double. With a bias in the last row, or none. */
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
 void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
@@ -205,7 +208,7 @@ typedef struct {
   rt_guard_state *state;
   double *now, *expected, *before; /* (3, n) each: position, velocity, torque */
   double *level;                   /* (2, n) suspicion of motion and torque [s] */
-  unsigned char *suspect, *fault;  /* (n) */
+  unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */

@@ -179,6 +179,7 @@ typedef struct {
   int settled, probation, still_ticks, repeats; /* ticks: see loop/guard/motion_check.py */
   int window;                /* ticks that the score averages */
   int points;                /* of the arm that may touch something */
+  int rounds;                /* in which a correction is cut to the promise */
   const double *limit;       /* (n) of the torque [N m] */
   const double *residual_limit; /* (n) of the correction [N m] */
   const double *step_limit;  /* (n) of its change in a tick [N m] */
@@ -196,7 +197,8 @@ typedef struct {
   double ramp, recovery, fade; /* of the gain, a tick */
   double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
   double score_rate, score_period; /* a window; [s] */
-  double force_most, force_rate, force_rest, force_still, least_lever, rounding; /* [N], a window, [s], [rad/s], [m] */
+  double force_most, force_rate, force_follow; /* [N], a window each */
+  double force_rest, force_still, least_lever, explained; /* [s], [rad/s], [m], share */
 } rt_supervisor;
 
 typedef struct {
@@ -217,6 +219,8 @@ typedef struct {
 
 typedef struct rt_core rt_core;
 
+/* Bytes of an rt_model: whoever makes one elsewhere compares. */
+size_t rt_model_bytes(void);
 /* Bytes that one core needs. */
 size_t rt_bytes(const rt_model *model);
 /* Make a core in memory that is aligned to 64; NULL where it cannot serve (too many joints). */
@@ -265,6 +269,9 @@ void rt_batch_observe(rt_batch *batch);
 int rt_batch_learn(rt_batch *batch, double *beliefs);        /* (count, belief size); 1 where they are new */
 void rt_batch_adopt(rt_batch *batch, const double *beliefs);
 void rt_batch_correct(rt_batch *batch);
+
+/* Make TAM's last column of tokens once more: to time it. */
+void rt_repeat_column(rt_core *core);
 
 /* The algebra by itself: inverse dynamics, forward dynamics, mass matrix (n, n), regressor (n, 10 n). */
 void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *torque);

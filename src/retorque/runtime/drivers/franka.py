@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -73,20 +74,24 @@ class Franka(Driver):
             raise RobotStopped(f"the arm does not start: {_words(error)}") from error
 
     def _report(self) -> State:
+        begin = time.thread_time()
         try:
             state = self._arm.read_once() if self._control is None else self._control.readOnce()[0]
         except RuntimeError as error:
             self._control = None  # the motion is over
             raise RobotStopped(f"the arm has stopped: {_words(error)}") from error
+        self.client_time += time.thread_time() - begin
         position, velocity, torque = np.array((state.q, state.dq, state.tau_J_d))
         return State(state.time.to_sec(), position, velocity, torque)
 
     def _send(self, torque: Array) -> None:
+        begin = time.thread_time()
         try:
             self._control.writeOnce(self._library.Torques(torque.tolist()))
         except RuntimeError as error:
             self._control = None
             raise RobotStopped(f"the arm has stopped: {_words(error)}") from error
+        self.client_time += time.thread_time() - begin
 
     def _end(self) -> None:
         control, self._control = self._control, None

@@ -11,7 +11,7 @@ from retorque.simulate.scene import Scene
 from retorque.simulate.target import Target
 from retorque.tasks.ball.goals import Goals
 from retorque.tasks.ball.plate import BALL_RADIUS, PLATE, ball_scene, on_plate, plate_robot
-from retorque.tasks.policy_task import PolicyTask, Watch
+from retorque.tasks.policy_task import PolicyTask, Referee
 from retorque.work.array import Array
 
 START = 0.03
@@ -57,11 +57,11 @@ class BallTask(PolicyTask):
         centre = position + np.concatenate([self.start, height], axis=-1) @ rotation.T
         target.place("ball", np.concatenate([centre, np.tile([1.0, 0.0, 0.0, 0.0], (self.trials, 1))], axis=-1))
 
-    def watch(self) -> BallWatch:
-        return BallWatch(self)
+    def referee(self) -> BallReferee:
+        return BallReferee(self)
 
 
-class BallWatch(Watch):
+class BallReferee(Referee):
     """The referee: names goals and counts them by the ball's true place, until it is lost."""
 
     def __init__(self, task: BallTask):

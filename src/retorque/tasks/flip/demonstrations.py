@@ -35,7 +35,7 @@ class Episode:
     """(frames, n + 1) joint targets [rad] and the gripper's."""
 
 
-class Recording(ScriptedFlip):
+class RecordedFlip(ScriptedFlip):
     """The script, which keeps what it sees and what it does."""
 
     def reset(self, state: State) -> None:
@@ -55,7 +55,7 @@ def record_demonstrations(robot: Robot, count: int, seed: int) -> list[Episode]:
     whole = FlipTask(robot, count, seed)
     for start in range(0, count, AT_ONCE):
         task = whole.part(slice(start, start + AT_ONCE))
-        script = Recording(robot)
+        script = RecordedFlip(robot)
         scores = play(task, task.target(Robots.ideal(robot, task.trials)), script)
         joints, cube, action = (np.stack(part) for part in zip(*script.frames, strict=True))
         gripper = np.full((*action.shape[:-1], 1), CLOSED)

@@ -10,7 +10,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.robots.robot import Robot
 from retorque.simulate.scene import Box, Floor, Scene
 from retorque.simulate.target import Target
-from retorque.tasks.policy_task import PolicyTask, Watch
+from retorque.tasks.policy_task import PolicyTask, Referee
 from retorque.tasks.tracking_task import gains
 from retorque.work.array import Array
 
@@ -64,11 +64,11 @@ class FlipTask(PolicyTask):
         height = np.full((self.trials, 1), EDGE / 2.0)
         target.place("cube", np.concatenate([self.place, height, turn], axis=-1))
 
-    def watch(self) -> FlipWatch:
-        return FlipWatch(self.trials)
+    def referee(self) -> FlipReferee:
+        return FlipReferee(self.trials)
 
 
-class FlipWatch(Watch):
+class FlipReferee(Referee):
     """Whether the face that was on the far side is at the bottom in the end."""
 
     def __init__(self, trials: int):

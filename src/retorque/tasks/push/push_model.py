@@ -8,7 +8,7 @@ import numpy as np
 
 from retorque.learn.weights import WeightsHeader, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
-from retorque.tasks.push.push_task import FRICTION, HALF, MASS
+from retorque.tasks.push.box_task import FRICTION, HALF, MASS
 from retorque.tasks.push.pushes import Pushes
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError

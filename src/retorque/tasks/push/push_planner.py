@@ -8,9 +8,9 @@ from retorque.control.action import PoseAction
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.tasks.push.box_task import errors, planar
 from retorque.tasks.push.legs import Legs
 from retorque.tasks.push.push_model import PushModel, load_push_model
-from retorque.tasks.push.push_task import errors, planar
 from retorque.tasks.push.pushes import Pushes, moved_box
 from retorque.work.array import Array
 

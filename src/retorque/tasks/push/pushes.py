@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.tasks.push.push_task import HALF
+from retorque.tasks.push.box_task import HALF
 from retorque.work.array import Array
 
 TIP = 0.0095

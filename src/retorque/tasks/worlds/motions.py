@@ -128,6 +128,7 @@ def _teleoperated(robot: Robot, amplitude: Array, trials: int, duration: float, 
     time = np.arange(count) * TELEOPERATION
     resting = (time[None] + rng.uniform(0.0, PAUSE[0], (trials, 1))) % PAUSE[0] < PAUSE[1]
     moved = np.cumsum(np.where(resting, 0.0, TELEOPERATION), axis=1)  # the hand's own time stands still in a pause
+    moved -= moved[:, :1]
     frequency = rng.uniform(0.1, 0.9, (trials, 3, 1, robot.n))
     phase = rng.uniform(0.0, 2.0 * np.pi, (trials, 3, 1, robot.n))
     share = rng.dirichlet(np.ones(3), (trials, robot.n)).transpose(0, 2, 1)[:, :, None]

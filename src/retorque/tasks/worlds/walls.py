@@ -9,7 +9,7 @@ import numpy as np
 
 from retorque.control.reference import minimum_jerk
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.mjcf_writer import write_mjcf
+from retorque.robots.formats.mjcf_writer import write_mjcf
 from retorque.robots.robot import Frame, Robot
 from retorque.simulate.scene import Wall
 from retorque.simulate.target import Target

@@ -103,19 +103,17 @@ void rt_force_window(rt_core *core) {
   x->rest = fastest < s->force_still ? x->rest + s->score_period : 0.0;
   x->engaged = stands || x->rest > s->force_rest;
   if (x->good && !x->engaged)
-    for (int j = 0; j < n; j++) g->anchor[j] += s->force_rate * (g->window_correction[j] - g->anchor[j]);
+    for (int j = 0; j < n; j++) g->anchor[j] += s->force_follow * (g->window_correction[j] - g->anchor[j]);
   if (x->engaged) look(core);
 }
 
-/* The correction within the promise; 0 where it already is (and `out` is not written). */
-int rt_force_limit(const rt_core *core, const double *correction, double *out) {
+/* By which share a growth is beyond the promise at the point that explains it, and what of it that point explains. */
+static double beyond(const rt_core *core, const double *grown, double *explained) {
   const rt_supervisor *s = &core->model->supervisor;
   const rt_guard *g = &core->guard;
   const int n = core->model->robot.n;
-  double grown[RT_MOST_JOINTS], force[MOST_POINTS][3], size[MOST_POINTS];
-  int beyond = 0, best = 0;
-  if (!g->state->engaged) return 0;
-  for (int j = 0; j < n; j++) grown[j] = correction[j] - g->anchor[j];
+  double force[MOST_POINTS][3], size[MOST_POINTS], missed[MOST_POINTS], least = INFINITY, whole = 0.0;
+  int any = 0, best = -1;
   for (int p = 0; p < s->points; p++) {
     double square = 0.0;
     for (int a = 0; a < 3; a++) {
@@ -124,24 +122,47 @@ int rt_force_limit(const rt_core *core, const double *correction, double *out) {
       square += force[p][a] * force[p][a];
     }
     size[p] = sqrt(square);
-    beyond = beyond || size[p] > s->force_most * (1.0 + s->rounding);
+    any = any || size[p] > s->force_most;
   }
-  if (!beyond) return 0;
-  double least = INFINITY, best_torque[RT_MOST_JOINTS] = {0};
+  if (!any) return 0.0;
+  for (int j = 0; j < n; j++) whole += grown[j] * grown[j];
   for (int p = 0; p < s->points; p++) {
-    double torque[RT_MOST_JOINTS], missed = 0.0;
+    missed[p] = 0.0;
     for (int j = 0; j < n; j++) {
-      torque[j] = 0.0;
-      for (int a = 0; a < 3; a++) torque[j] += force[p][a] * g->jacobian[(p * 3 + a) * n + j];
-      missed += (grown[j] - torque[j]) * (grown[j] - torque[j]);
+      double torque = 0.0;
+      for (int a = 0; a < 3; a++) torque += force[p][a] * g->jacobian[(p * 3 + a) * n + j];
+      missed[p] += (grown[j] - torque) * (grown[j] - torque);
     }
-    if (missed < least) {
-      least = missed;
-      best = p;
-      memcpy(best_torque, torque, sizeof(double) * (size_t)n);
-    }
+    if (missed[p] < least) least = missed[p];
   }
-  const double share = 1.0 - s->force_most / (size[best] > 1e-9 ? size[best] : 1e-9);
-  for (int j = 0; j < n; j++) out[j] = correction[j] - (share > 0.0 ? share : 0.0) * best_torque[j];
-  return 1;
+  const double close = s->explained * whole > least ? s->explained * whole : least;
+  for (int p = 0; p < s->points; p++)
+    if (missed[p] <= close && (best < 0 || size[p] > size[best])) best = p;
+  if (best < 0 || !(size[best] > s->force_most)) return 0.0;
+  for (int j = 0; j < n; j++) {
+    explained[j] = 0.0;
+    for (int a = 0; a < 3; a++) explained[j] += force[best][a] * g->jacobian[(best * 3 + a) * n + j];
+  }
+  return 1.0 - 0.999 * s->force_most / (size[best] > 1e-9 ? size[best] : 1e-9);
+}
+
+/* The correction within the promise; 0 where it already is (and `out` is not written). */
+int rt_force_limit(const rt_core *core, const double *correction, double *out) {
+  const rt_supervisor *s = &core->model->supervisor;
+  const rt_guard *g = &core->guard;
+  const int n = core->model->robot.n;
+  double cut[RT_MOST_JOINTS], grown[RT_MOST_JOINTS], explained[RT_MOST_JOINTS];
+  int changed = 0;
+  if (!g->state->engaged) return 0;
+  for (int j = 0; j < n; j++) cut[j] = correction[j];
+  for (int turn = 0; turn < s->rounds; turn++) {
+    for (int j = 0; j < n; j++) grown[j] = cut[j] - g->anchor[j];
+    const double share = beyond(core, grown, explained);
+    if (share == 0.0) break;
+    changed = 1;
+    for (int j = 0; j < n; j++) cut[j] -= share * (turn < s->rounds - 1 ? explained[j] : grown[j]);
+  }
+  if (changed)
+    for (int j = 0; j < n; j++) out[j] = cut[j];
+  return changed;
 }

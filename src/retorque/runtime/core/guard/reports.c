@@ -34,6 +34,7 @@ void rt_reports_reset(rt_core *core) {
   memset(g->ring, 0, sizeof(double) * (size_t)(s->torque_ticks * n));
   memset(g->suspect, 0, (size_t)n);
   memset(g->fault, 0, (size_t)n);
+  memset(g->distrusted, 0, (size_t)n);
   memset(g->slip_error, 0, sizeof(double) * (size_t)n);
   memset(g->start_torque, 0, sizeof(double) * (size_t)n);
   memcpy(g->now, s->home, sizeof(double) * (size_t)n);
@@ -183,6 +184,9 @@ static void sort_out(rt_core *core, int64_t step) {
     const int lasting = g->level[j] > s->bridge + 1e-9, lasting_torque = g->level[n + j] > s->bridge + 1e-9;
     g->suspect[j] = m.suspect && !(lasting && m.rebuilt);
     g->fault[j] = lasting || lasting_torque || m.slipped;
+    /* A wrong velocity passes for a right one now and then: it is rebuilt until all suspicion is gone. */
+    g->distrusted[j] = (g->distrusted[j] || (m.disagree && lasting)) && g->level[j] > 0.0;
+    if (g->distrusted[j]) g->now[n + j] = g->rebuilt[n + j];
     if (wrong) g->now[2 * n + j] = x->sent_count >= s->torque_ticks ? newest[j] : 0.0;
     if (m.missing || !isfinite(raw_torque)) codes |= RT_BAD_STATE;
     if (m.dead) codes |= RT_FROZEN;

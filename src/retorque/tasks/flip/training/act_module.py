@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from retorque.tasks.flip.act_network import ActShape
 
 
-class Attention(nn.Module):
+class ActAttention(nn.Module):
     """Multi-head attention with its four maps by name."""
 
     def __init__(self, width: int, heads: int):
@@ -25,12 +25,12 @@ class Attention(nn.Module):
         return self.out(mixed.transpose(-2, -3).flatten(-2))
 
 
-class Encoder(nn.Module):
+class ActEncoder(nn.Module):
     """One layer: attention to itself, then a perceptron."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
-        self.attention = Attention(width, heads)
+        self.attention = ActAttention(width, heads)
         self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
 
@@ -39,12 +39,12 @@ class Encoder(nn.Module):
         return self.norm2(x + self.second(torch.relu(self.first(x))))
 
 
-class Decoder(Encoder):
+class ActDecoder(ActEncoder):
     """The same, with attention to what the encoder says in between."""
 
     def __init__(self, width: int, heads: int):
         super().__init__(width, heads)
-        self.cross, self.norm3 = Attention(width, heads), nn.LayerNorm(width)
+        self.cross, self.norm3 = ActAttention(width, heads), nn.LayerNorm(width)
 
     def decode(self, x: Tensor, memory: Tensor) -> Tensor:
         x = self.norm1(x + self.attention(x, x))
@@ -70,12 +70,12 @@ class Act(nn.Module):
         self.joints, self.cube = nn.Linear(shape.joints, w), nn.Linear(shape.things, w)
         self.places = nn.Parameter(0.02 * torch.randn(3, w))
         self.queries = nn.Parameter(0.02 * torch.randn(shape.chunk, w))
-        self.encoder = nn.ModuleList(Encoder(w, shape.heads) for _ in range(shape.layers))
-        self.decoder = Decoder(w, shape.heads)
+        self.encoder = nn.ModuleList(ActEncoder(w, shape.heads) for _ in range(shape.layers))
+        self.decoder = ActDecoder(w, shape.heads)
         self.head = nn.Linear(w, shape.actions)
         self.style_actions, self.style_joints = nn.Linear(shape.actions, w), nn.Linear(shape.joints, w)
         self.style_places = nn.Parameter(0.02 * torch.randn(shape.chunk + 2, w))
-        self.style = Encoder(w, shape.heads)
+        self.style = ActEncoder(w, shape.heads)
         self.style_out = nn.Linear(w, 2 * shape.latent)
 
     def normal(self, joints: Tensor, cube: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,9 +14,9 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
+from retorque.tasks.push.box_task import BoxTask, box_pose, planar
 from retorque.tasks.push.legs import Legs
 from retorque.tasks.push.push_planner import HEIGHT, SPEED, WAIT
-from retorque.tasks.push.push_task import PushTask, box_pose, planar
 from retorque.tasks.push.pushes import CLEARANCE, Pushes, change_of
 from retorque.work.array import Array
 
@@ -44,7 +44,7 @@ class OnePush:
 def collect_pushes(robot: Robot, count: int, seed: int) -> tuple[Array, Array]:
     """What the model sees (count, 7), and what happened to each box (count, 3)."""
     rng = np.random.default_rng(seed)
-    task = PushTask(robot, count, seed)
+    task = BoxTask(robot, count, seed)
     pushes = Pushes.sample((count,), rng)
     first, last = pushes.ends(task.start)
     body = RigidBody(robot)

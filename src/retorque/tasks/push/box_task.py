@@ -8,7 +8,7 @@ from retorque.control.operational_space import OperationalSpace
 from retorque.robots.robot import Robot
 from retorque.simulate.scene import Box, Floor, Scene
 from retorque.simulate.target import Target
-from retorque.tasks.policy_task import PolicyTask, Watch
+from retorque.tasks.policy_task import PolicyTask, Referee
 from retorque.work.array import Array
 
 HALF = (0.0755, 0.1148, 0.0507)
@@ -23,7 +23,7 @@ NEAR, TURNED = 0.03, np.deg2rad(15.0)
 """A box this close to its goal has arrived [m, rad]."""
 
 
-class PushTask(PolicyTask):
+class BoxTask(PolicyTask):
     """Boxes and their goals, both as (x, y, yaw).
 
     Args:
@@ -49,8 +49,8 @@ class PushTask(PolicyTask):
         """(trials, 3) [m, m, rad]"""
         self.any_yaw = yaw == 0.0
 
-    def part(self, rows: slice) -> PushTask:
-        other = object.__new__(PushTask)
+    def part(self, rows: slice) -> BoxTask:
+        other = object.__new__(BoxTask)
         other.robot, other.start, other.goal = self.robot, self.start[rows], self.goal[rows]
         other.trials, other.any_yaw = len(other.start), self.any_yaw
         return other
@@ -67,14 +67,14 @@ class PushTask(PolicyTask):
         target.reset(np.broadcast_to(self.robot.home, (self.trials, self.robot.n)))
         target.place("box", box_pose(self.start))
 
-    def watch(self) -> PushWatch:
-        return PushWatch(self)
+    def referee(self) -> BoxReferee:
+        return BoxReferee(self)
 
 
-class PushWatch(Watch):
+class BoxReferee(Referee):
     """Whether the box was at its goal at some time."""
 
-    def __init__(self, task: PushTask):
+    def __init__(self, task: BoxTask):
         self._task = task
         self._arrived = np.zeros(task.trials, dtype=bool)
 

@@ -1,0 +1,1 @@
+"""Benches of planning and identification at once."""

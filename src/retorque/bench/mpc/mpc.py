@@ -1,0 +1,128 @@
+"""Time to objective of every policy on every task (MPC and identification, Table II)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from retorque.bench.report import Report, Row, recorded
+from retorque.physics.backends.compiled import compile_with_progress
+from retorque.tasks.mpc.library import TASKS, make_task
+from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
+from retorque.work.array import Array
+from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.errors import unknown
+from retorque.work.jobs import JobSettings, report, run_jobs
+
+NOISES = ("white", "offset")
+SETTLING = 1.0
+"""After a change the errors of the parameters are taken this much later [s]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(JobSettings):
+    """Settings of `retorque bench mpc`."""
+
+    tasks: tuple[str, ...] = tuple(TASKS)
+    """Tasks to run."""
+    policies: tuple[str, ...] = POLICIES
+    """Policies to compare."""
+    noises: tuple[str, ...] = NOISES
+    """white, offset or both."""
+    variant: str = "paper"
+    """paper or code."""
+    state: str = "smoothed"
+    """What the planner sees; true is the leak of the public code."""
+    seeds: int = 5
+    """Runs of each, as in the paper."""
+    seed: int = 0
+    """Of the first run."""
+    json: Path | None = None
+    """Also write the rows to this file."""
+
+
+def run(settings: Settings) -> Report:
+    """Run everything, and put the paper's seconds beside."""
+    for name in settings.tasks:
+        make_task(name, settings.variant)
+    for policy in settings.policies:
+        if policy not in POLICIES:
+            raise unknown("policy", policy, POLICIES)
+    for noise in settings.noises:
+        if noise not in NOISES:
+            raise unknown("noise", noise, NOISES)
+    if settings.state not in ("smoothed", "true"):
+        raise unknown("state", settings.state, ("smoothed", "true"))
+    check_between("--seeds", settings.seeds, 1, 1000)
+    check_between("--seed", settings.seed, 0, MOST_SEED)
+    settings.check_jobs()
+    compile_with_progress()
+    cells = [(t, p, n) for t in settings.tasks for n in settings.noises for p in settings.policies]
+    jobs = [
+        (task, settings.variant, policy, noise, settings.state, settings.seed + k)
+        for task, policy, noise in cells
+        for k in range(settings.seeds)
+    ]
+    found = run_jobs(one, jobs, len(jobs), "mpc", settings.workers, settings.cluster)
+    rows: list[Row] = []
+    for index, (task, policy, noise) in enumerate(cells):
+        part = found[index * settings.seeds : (index + 1) * settings.seeds]
+        rows += _rows(task, policy, noise, settings, part)
+    return Report(
+        bench="mpc",
+        settings=recorded(settings),
+        rows=rows,
+        notes="times are means over the runs that reached the target; the paper's time steps are not known, so its "
+        "seconds are no bar; runs are in virtual time and repeat to the bit",
+    )
+
+
+def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed: int) -> tuple[float, Array, Array]:
+    """Seconds to the target (not a number: never), errors of the parameters 1 s after each change, and coverage."""
+    task = make_task(task_name, variant)
+    how = RunSettings(
+        policy=policy,
+        noise="offset" if noise == "offset" else "white",
+        state="true" if state == "true" else "smoothed",
+        seed=seed,
+    )
+    trace = run_task(task, how)
+    report(1)
+    errors = []
+    for step, _ in task.schedule:
+        row = step + round(SETTLING / task.timestep)
+        if row < len(trace.time):
+            errors.append(np.abs(trace.p[row] - trace.truth[row]) / task.free.span)
+    inside = np.abs(trace.p - trace.truth) <= 1.96 * trace.deviation
+    return trace.reached, np.array(errors), inside[np.isfinite(trace.deviation)]
+
+
+def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[tuple[float, Array, Array]]) -> list[Row]:
+    times = np.array([time for time, _, _ in found])
+    reached = np.isfinite(times)
+    paper = make_task(task, settings.variant).paper.get(policy)
+    where = {"robot": task, "method": policy}
+    extra = {"noise": noise, "state": settings.state, "variant": settings.variant}
+    rows = [
+        Row.of(
+            times[reached] if reached.any() else np.array([np.inf]),
+            metric="time to objective",
+            unit="s",
+            paper=paper,
+            extra={**extra, "reached": int(reached.sum()), "seconds": times.tolist()},
+            **where,
+        ),
+        Row.of(reached.astype(float), metric="success", unit="-", extra=extra, **where),
+    ]
+    errors = [error for _, part, _ in found for error in part]
+    if errors:
+        worst = np.max(np.array(errors), axis=-1)
+        rows.append(
+            Row.of(worst, metric="parameter error 1 s after a change", unit="of the range", extra=extra, **where)
+        )
+    inside = np.concatenate([part.ravel() for _, _, part in found])
+    if len(inside) and policy == "information":
+        rows.append(Row.of(inside.astype(float), metric="truth inside 95 % band", unit="-", extra=extra, **where))
+    return rows

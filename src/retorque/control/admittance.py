@@ -1,0 +1,299 @@
+"""Admittance: a mass on a spring and a damper at each site, moved by commanded and external wrenches (1, 11, 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from retorque.control.compliance_action import ComplianceAction, critical_damping, isotropic
+from retorque.control.comply_code import ComplyCode
+from retorque.control.rotation_steps import rotate_by, rotation_between
+from retorque.physics.compiled import cholesky_solve, kernel
+from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdmittanceSettings:
+    """Settings of the virtual masses."""
+
+    mass: float = 1.0
+    """m of equation 1 [kg]."""
+    inertia: float = 1.0
+    """The same for rotations [kg·m²]."""
+    speed: float = 0.5
+    """Largest speed of a reference [m/s]."""
+    turn_speed: float = 3.0
+    """Largest angular speed of a reference [rad/s]."""
+    acceleration: float = 20.0
+    """Largest acceleration of a reference [m/s²]."""
+    turn_acceleration: float = 100.0
+    """Largest angular acceleration of a reference [rad/s²]."""
+    gain_time: float = 0.1
+    """Time over which new gains come in [s]."""
+    tank: float = 2.0
+    """Energy that may be injected before the tank is empty [J]."""
+    tank_power: float = 1.0
+    """Power with which the task refills the tank; 0: only what is dissipated [W]."""
+    stale_after: float = 0.3
+    """Age of a command at which the watchdog softens [s]."""
+    soft: float = 0.3
+    """Share of the stiffness that is left when it has."""
+    implicit: bool = True
+    """Step spring and damper implicitly, stable at any stiffness; without: equations 11 and 12 as published."""
+
+
+@kernel
+def _step(
+    dt: float,
+    limits: Array,
+    goal: Array,
+    goal_turn: Array,
+    goal_velocity: Array,
+    stiffness: Array,
+    damping: Array,
+    growth: Array,
+    commanded: Array,
+    external: Array,
+    share: Array,
+    position: Array,
+    rotation: Array,
+    velocity: Array,
+    error: Array,
+    tank: Array,
+    injected: Array,
+    flags: Array,
+) -> None:
+    """One step of every mass; see `Admittance`."""
+    mass, inertia, speed, turn_speed, acceleration, turn_acceleration, capacity, refill, implicit = limits
+    a, b, near, new = np.empty((6, 6)), np.empty((6, 1)), np.empty(3), np.empty((3, 3))
+    for t in range(position.shape[0]):
+        power, lost = 0.0, 0.0
+        for s in range(position.shape[1]):
+            e, v, w = error[t, s], velocity[t, s], goal_velocity[t, s]
+            for i in range(3):
+                near[i] = e[3 + i]
+                e[i] = goal[t, s, i] - position[t, s, i]
+            rotation_between(rotation[t, s], goal_turn[t, s], near, e[3:])
+            for i in range(6):
+                pull, drag, grown, used = 0.0, 0.0, 0.0, 0.0
+                for j in range(6):
+                    pull += stiffness[t, s, i, j] * e[j]
+                    drag += damping[t, s, i, j] * (w[j] - v[j])
+                    grown += growth[t, s, i, j] * e[j]
+                used = share[t] * commanded[t, s, i]
+                m = mass if i < 3 else inertia
+                b[i, 0] = (pull + drag + used + external[t, s, i]) / m
+                # Power of what is not passive: the goal's motion, the commanded wrench and growing stiffness.
+                power += share[t] * w[i] * (pull + drag) + used * v[i] + 0.5 * e[i] * grown / dt
+                lost += (w[i] - v[i]) * drag
+                for j in range(6):
+                    step = dt * damping[t, s, i, j] + dt * dt * stiffness[t, s, i, j]
+                    a[i, j] = implicit * 0.5 * (step + dt * damping[t, s, j, i] + dt * dt * stiffness[t, s, j, i])
+                a[i, i] += m
+                b[i, 0] *= m
+            if not cholesky_solve(a, b):
+                continue
+            big = (b[0, 0] ** 2 + b[1, 0] ** 2 + b[2, 0] ** 2) ** 0.5
+            turning = (b[3, 0] ** 2 + b[4, 0] ** 2 + b[5, 0] ** 2) ** 0.5
+            slow = min(1.0, acceleration / max(big, 1e-12))
+            slow_turn = min(1.0, turn_acceleration / max(turning, 1e-12))
+            for i in range(6):
+                v[i] += dt * b[i, 0] * (slow if i < 3 else slow_turn)
+            fast = (v[0] ** 2 + v[1] ** 2 + v[2] ** 2) ** 0.5
+            spinning = (v[3] ** 2 + v[4] ** 2 + v[5] ** 2) ** 0.5
+            keep, keep_turn = min(1.0, speed / max(fast, 1e-12)), min(1.0, turn_speed / max(spinning, 1e-12))
+            if min(min(slow, slow_turn), min(keep, keep_turn)) < 1.0:
+                flags[t] = 1
+            for i in range(3):
+                v[i] *= keep
+                v[3 + i] *= keep_turn
+                near[i] = dt * v[3 + i]
+                position[t, s, i] += dt * v[i]
+            rotate_by(near, rotation[t, s], new)
+            rotation[t, s] = new
+        injected[t] += max(power, 0.0) * dt
+        tank[t] = min(capacity, tank[t] + dt * (lost + refill - power))
+        if tank[t] < 0.0:
+            tank[t] = 0.0
+
+
+class Admittance:
+    """Where the sites should be, given what is asked and what is felt; of one robot or a batch.
+
+    New gains come in over a short time, velocities and accelerations are clamped, a command that is not renewed turns
+    into a soft spring where it last was, and what injects energy (a moving goal, a commanded wrench, growing stiffness)
+    is paid from a tank: when it is empty, these are scaled down until dissipation and the task's allowance refill it.
+
+    Args:
+        sites: how many frames.
+        trials: robots served at once.
+        timestep: control period [s].
+        settings: masses, clamps, tank, watchdog.
+    """
+
+    def __init__(self, sites: int, trials: int = 1, timestep: float = 0.02, settings: AdmittanceSettings | None = None):
+        self.settings = s = settings or AdmittanceSettings()
+        if not (s.mass > 0.0 and s.inertia > 0.0):
+            raise RetorqueError("the virtual mass and inertia must be above 0")
+        self.timestep, self.sites, self.trials = timestep, sites, trials
+        lead = (trials, sites)
+        self.position, self.rotation = np.zeros((*lead, 3)), np.zeros((*lead, 3, 3))
+        self.velocity, self.error = np.zeros((*lead, 6)), np.zeros((*lead, 6))
+        self.tank, self.injected = np.zeros(trials), np.zeros(trials)
+        self.codes = np.zeros(trials, dtype=np.int64)
+        """(trials,) `ComplyCode`s of the last step."""
+        self._goal, self._goal_turn = np.zeros((*lead, 3)), np.zeros((*lead, 3, 3))
+        self._goal_velocity, self._commanded = np.zeros((*lead, 6)), np.zeros((*lead, 6))
+        self.stiffness = np.broadcast_to(isotropic(100.0, 10.0), (*lead, 6, 6)).copy()
+        self.damping = critical_damping(self.stiffness)
+        self._wanted = self.stiffness.copy(), self.damping.copy()
+        self._told: tuple[Array | None, Array | None] = (None, None)
+        self._growth = np.zeros((*lead, 6, 6))
+        self._share, self._flags = np.ones(trials), np.zeros(trials, dtype=np.int64)
+        self._softness = 0.0
+        self._settled = self._arrived = self._low = False
+        clamps = (s.speed, s.turn_speed, s.acceleration, s.turn_acceleration)
+        self._limits = np.array([s.mass, s.inertia, *clamps, s.tank, s.tank_power, 1.0 if s.implicit else 0.0])
+
+    def reset(self, position: Array, rotation: Array) -> None:
+        """Begin at rest at poses (trials, sites, ...)."""
+        self.position[:], self.rotation[:] = position, rotation
+        self._goal[:], self._goal_turn[:] = position, rotation
+        self.velocity[:] = 0.0
+        self.error[:] = 0.0
+        self.tank[:], self.injected[:], self._share[:] = self.settings.tank, 0.0, 1.0
+        self._told, self._settled, self._softness = (None, None), False, 0.0
+        self._arrived = self._low = False
+
+    def step(self, action: ComplianceAction, external: Array, now: float, wary: Array | None = None) -> None:
+        """Move on by one control period under external wrenches (trials, sites, 6).
+
+        Args:
+            action: what is asked.
+            external: what is felt on the robot, world axes [N, N·m].
+            now: time of the report [s].
+            wary: (trials,) where stiffness should be soft, because what is felt cannot be trusted.
+        """
+        codes = np.zeros(self.trials, dtype=np.int64)
+        stale = now - action.time > self.settings.stale_after  # never, where the action has no time
+        codes |= self._take_gains(action)
+        codes |= self._take_goal(action, stale)
+        self._blend(stale, wary)
+        self._flags[:] = 0
+        _step(
+            self.timestep,
+            self._limits,
+            self._goal,
+            self._goal_turn,
+            self._goal_velocity,
+            self.stiffness,
+            self.damping,
+            self._growth,
+            self._commanded,
+            external,
+            self._share,
+            self.position,
+            self.rotation,
+            self.velocity,
+            self.error,
+            self.tank,
+            self.injected,
+            self._flags,
+        )
+        edge = 0.1 * self.settings.tank
+        was, self._low = self._low, bool(self.tank.min() < edge)
+        if self._low or was:
+            low = self.tank < edge
+            self._share = np.where(low, self.tank / max(edge, 1e-12), 1.0)
+            codes |= np.where(low, int(ComplyCode.TANK), 0)
+        if self._flags.any():
+            codes |= np.where(self._flags > 0, int(ComplyCode.SPEED), 0)
+        if stale:
+            codes |= int(ComplyCode.STALE)
+        self.codes = codes
+
+    def _take_gains(self, action: ComplianceAction) -> int:
+        """Check gains that are new; bad ones are left."""
+        if action.stiffness is self._told[0] and action.damping is self._told[1]:
+            return 0
+        self._told = action.stiffness, action.damping
+        shape = (self.trials, self.sites, 6, 6)
+        stiffness = np.broadcast_to(np.asarray(action.stiffness, dtype=float), shape)
+        if not _positive(stiffness):
+            return int(ComplyCode.GAIN)
+        masses = np.array([self.settings.mass] * 3 + [self.settings.inertia] * 3)
+        if action.damping is None:
+            root = np.sqrt(masses)
+            damping = root[:, None] * critical_damping(stiffness / (root[:, None] * root)) * root
+        else:
+            damping = np.broadcast_to(np.asarray(action.damping, dtype=float), shape)
+            if not _positive(damping):
+                return int(ComplyCode.GAIN)
+        self._wanted = stiffness.copy(), damping.copy()
+        self._arrived = False
+        if not self._settled:
+            self.stiffness[:], self.damping[:] = stiffness, damping
+        return 0
+
+    def _take_goal(self, action: ComplianceAction, stale: bool) -> int:
+        total = action.position.sum() + action.rotation.sum()  # finite only if every part is
+        for part in (action.velocity, action.wrench):
+            if part is not None:
+                total = total + part.sum()
+        if not np.isfinite(total):
+            self._goal_velocity[:] = 0.0
+            return int(ComplyCode.BAD_COMMAND)
+        if stale:  # where it is now, and nothing pushes
+            fade = np.exp(-self.timestep / self.settings.stale_after)
+            self._goal_velocity[:] = 0.0
+            self._commanded *= fade
+            self._goal += (1.0 - fade) * (self.position - self._goal)
+            self._goal_turn[:] = self.rotation
+            self.error[..., 3:] = 0.0
+            return 0
+        self._goal_velocity[:] = 0.0 if action.velocity is None else action.velocity
+        if self._low:  # an empty tank holds the goal back
+            share = self._share[:, None, None]
+            self._goal += share * (np.reshape(action.position, self._goal.shape) - self._goal)
+            self._goal_velocity *= share
+        else:
+            self._goal[:] = action.position
+        self._goal_turn[:] = action.rotation
+        self._commanded[:] = 0.0 if action.wrench is None else action.wrench
+        return 0
+
+    def _blend(self, stale: bool, wary: Array | None) -> None:
+        """Bring the gains towards what is wanted, or towards soft ones."""
+        s = self.settings
+        rate = min(1.0, self.timestep / s.gain_time) if self._settled else 1.0
+        self._settled = True
+        aim = 0.0 if not stale else 1.0
+        self._softness += min(1.0, self.timestep / s.stale_after) * (aim - self._softness)
+        stiffness, damping = self._wanted
+        calm = self._softness <= 1e-6 and wary is None
+        if calm and self._arrived:
+            return
+        if self._softness > 1e-6 or (wary is not None and wary.any()):
+            soft = np.full(self.trials, self._softness) if wary is None else np.maximum(self._softness, 1.0 * wary)
+            stiffness = stiffness * (1.0 - soft * (1.0 - s.soft))[:, None, None, None]
+        np.subtract(stiffness, self.stiffness, out=self._growth)
+        self._growth *= rate
+        self.stiffness += self._growth
+        change = damping - self.damping
+        self.damping += rate * change
+        near = 1e-9 * float(np.abs(stiffness).max())
+        self._arrived = calm and float(np.abs(self._growth).max()) < near and float(np.abs(change).max()) < near
+        if self._arrived:
+            self._growth[:] = 0.0
+
+
+def _positive(matrix: Array) -> bool:
+    """Whether matrices (..., 6, 6) are finite, symmetric and positive definite."""
+    if (
+        not np.isfinite(matrix).all()
+        or np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > 1e-6 * np.abs(matrix).max()
+    ):
+        return False
+    return bool(np.linalg.eigvalsh(matrix).min() > 0.0)

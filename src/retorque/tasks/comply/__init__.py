@@ -1,0 +1,1 @@
+"""Tasks of contact: drawing, wiping, pressing and turning things, with what plans them."""

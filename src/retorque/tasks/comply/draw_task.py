@@ -1,0 +1,305 @@
+"""Drawing on a board that is not where the planner thinks it is, with whatever robot has a pen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from retorque.control.admittance import Admittance, AdmittanceSettings
+from retorque.control.balance import Balance, BalanceSettings, pitch_and_yaw
+from retorque.control.compliance import Compliance, PositionOnly
+from retorque.control.compliance_action import ComplianceAction
+from retorque.control.controller import Controller
+from retorque.control.servo_feed_forward import ServoFeedForward
+from retorque.control.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.loop.loop import Loop
+from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.motor_torque import JointMotors
+from retorque.robots.robot import Frame, Robot
+from retorque.robots.rotation import from_quaternion
+from retorque.robots.state import Base
+from retorque.sense.external_torque import QuasiStatic, TorqueSettings
+from retorque.sense.momentum import Momentum
+from retorque.sense.public_estimator import PublicCodeEstimator
+from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
+from retorque.simulate.motor_target import MotorTarget, MotorTruth
+from retorque.simulate.scene import Ball, Floor, Object, Scene, Wall
+from retorque.tasks.comply.shapes import Strokes, shape
+from retorque.tasks.comply.stay import Stay
+from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, StrokeSettings, plan_strokes
+from retorque.tasks.embodiments import Embodiment, embodiment
+from retorque.work.array import Array
+from retorque.work.errors import RetorqueError, unknown
+
+METHODS = ("retorque", "public-code", "without f_ext", "position")
+"""retorque: ours; public-code: its estimate in the same controller; position: inverse kinematics only."""
+PEN_RADIUS = 0.004
+"""[m]"""
+PEN_FRICTION = 0.3
+"""Of a felt pen on a whiteboard."""
+BANDWIDTH = 15.0
+"""Of the momentum observer while something is touched [1/s]."""
+ACROSS = 0.2
+"""Force across the normal that is expected, as a share of the force along it."""
+SETTLING = 1.0
+"""Standing before the drawing begins [s]."""
+FALLEN = 0.7
+"""A base below this share of its height has fallen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawingSite:
+    """Where and how a robot draws."""
+
+    site: str
+    """The end-effector frame that holds the pen."""
+    pen: tuple[float, float, float]
+    """The pen's tip in that frame [m]."""
+    offset: tuple[float, float, float]
+    """Centre of the drawing from the tip's place at the start [m]."""
+    normal: tuple[float, float, float]
+    """Out of the board."""
+    up: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    """Up in the drawing."""
+    strokes: StrokeSettings = field(default_factory=StrokeSettings)
+    """Sizes, speeds and gains."""
+    misplaced: float = 0.01
+    """How far the board really is from where it is thought to be [m]."""
+    tilted: float = float(np.deg2rad(10.0))
+    """How far it is turned [rad]."""
+
+
+SITES = {
+    "toddlerbot_2xm": DrawingSite(
+        site="right_hand_centre",
+        pen=(0.0, 0.0, -0.06),
+        offset=(0.035, 0.03, 0.05),
+        normal=(-1.0, 0.0, 0.0),
+    ),
+    "arx_x5": DrawingSite(
+        site="end_effector",
+        pen=(0.11, 0.0, 0.0),
+        offset=(0.05, 0.0, 0.0),
+        normal=(-1.0, 0.0, 0.0),
+        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
+    ),
+}
+"""By robot."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawSettings:
+    """One experiment of drawing."""
+
+    robot: str = "toddlerbot_2xm"
+    """Which of the embodiments."""
+    shape: str = "heart"
+    """heart, star, circle, text:WORDS or an SVG path."""
+    trials: int = 20
+    """Boards."""
+    seed: int = 0
+    """Of boards and friction."""
+    wrong: float = 1.0
+    """Times the board's usual misplacement and tilt."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What happened, a row a tick while the pen should be on the board, after the trials' axis."""
+
+    time: Array
+    """(ticks,) [s]"""
+    tip: Array
+    """(ticks, trials, 3) of the pen [m]."""
+    desired: Array
+    """(ticks, 3) [m]"""
+    turned: Array
+    """(ticks, trials) angle between the hand and its desired orientation [rad]."""
+    pitch: Array
+    """(ticks, trials) of the base [rad]."""
+    force: Array
+    """(ticks, trials) that the pen presses with, along the board's true normal [N]."""
+    felt: Array
+    """(ticks, trials) the same as estimated along the planned normal [N]."""
+    drawing: Array
+    """(ticks,) whether the pen should be on a stroke."""
+    fallen: Array
+    """(trials,)"""
+    codes: Array
+    """(ticks, trials) `ComplyCode`s."""
+
+
+class DrawTask:
+    """A robot, its pen, and boards that are a little off.
+
+    Args:
+        settings: robot, shape, trials.
+    """
+
+    def __init__(self, settings: DrawSettings):
+        if settings.robot not in SITES:
+            raise unknown("robot that draws", settings.robot, SITES)
+        self.settings, self.site = settings, SITES[settings.robot]
+        self.body: Embodiment = embodiment(settings.robot)
+        self.strokes: Strokes = shape(settings.shape)
+        robot = self.body.load()
+        hand = robot.frame(self.site.site)
+        self.robot: Robot = replace(robot, frames={**robot.frames, "pen": _beyond(hand, self.site.pen)})
+        others = tuple(name for name in self.body.sites if name != self.site.site)
+        self.sites = (*others, "pen")
+        self.start = self.body.position(self.robot)
+        tree = CompiledTree(self.robot, tuple(self.robot.frame(name) for name in self.sites))
+        base = None
+        if self.robot.floating:
+            base = np.array([[0.0, 0.0, self.body.base_height, 1.0, 0.0, 0.0, 0.0]])
+        tree.update(self.start[None], base)
+        self.poses = tree.position[0].copy(), tree.rotation[0].copy()
+        centre = self.poses[0][-1] + np.array(self.site.offset)
+        self.plane = DrawingPlane(centre=centre, normal=np.array(self.site.normal), up=np.array(self.site.up))
+        self.normals, self.boards = self._boards(settings)
+
+    def _boards(self, settings: DrawSettings) -> tuple[Array, Array]:
+        """True normals (trials, 3) and wall poses (trials, 7)."""
+        rng = np.random.default_rng([settings.seed, 17])
+        right, up, normal = self.plane.axes
+        points, normals = [], []
+        for _ in range(settings.trials):
+            shift = settings.wrong * self.site.misplaced * rng.choice([-1.0, 1.0])
+            angle, tilt = rng.uniform(-np.pi, np.pi), settings.wrong * self.site.tilted
+            aside = np.cos(angle) * right + np.sin(angle) * up
+            normals.append(np.cos(tilt) * normal + np.sin(tilt) * aside)
+            points.append(self.plane.centre - (PEN_RADIUS + shift) * normal)
+        return np.array(normals), Wall.facing(np.array(points), np.array(normals))
+
+    def target(self) -> MotorTarget:
+        """The plant, standing at its start, the boards in place."""
+        objects: list[Object] = [
+            Wall(name="whiteboard", size=(0.05, 0.3, 0.3), friction=PEN_FRICTION),
+            Ball(name="tip", radius=PEN_RADIUS, mount="pen", friction=PEN_FRICTION),
+        ]
+        if self.robot.floating:
+            objects.append(Floor(friction=1.0))
+        stiffness, damping = self.body.gains(self.robot)
+        truth = MotorTruth.sample(self.robot, self.settings.trials, self.settings.seed)
+        target = MotorTarget(
+            self.robot, truth, stiffness, damping, scene=Scene(objects=objects), seed=self.settings.seed
+        )
+        target.place("whiteboard", self.boards)
+        base = None
+        trials = self.settings.trials
+        if self.robot.floating:
+            pose = np.array([0.0, 0.0, self.body.base_height, 1.0, 0.0, 0.0, 0.0])
+            base = Base(np.tile(pose, (trials, 1)), np.zeros((trials, 6)))
+        target.reset(np.tile(self.start, (trials, 1)), base=base)
+        target.place("whiteboard", self.boards)
+        return target
+
+    def controller(self, method: str) -> Controller[ComplianceAction]:
+        """The controller of a method."""
+        robot, body, trials = self.robot, self.body, self.settings.trials
+        frames = tuple(robot.frame(name) for name in self.sites)
+        tree = CompiledTree(robot, frames, trials)
+        used = own_joints(tree)
+        used_at_all: Array = np.asarray(used.any(axis=0))
+        stiffness, _ = body.gains(robot)
+        kinematics = DampedLeastSquares(
+            robot, frames, used, trials, settings=KinematicsSettings(rotation=body.turn_weight)
+        )
+        posture = None
+        if len(body.feet) == 2:
+            feet = (body.feet[0], body.feet[1])
+            posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
+        ahead = ServoFeedForward(JointMotors.of(robot), stiffness, used, trials)
+        if method == "position":
+            return PositionOnly(tree, kinematics, posture, feed_forward=ahead)
+        prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
+        admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=0.1))
+        if method == "public-code":
+            published = TorqueSettings(friction=False, smoothing=body.smoothing)
+            torque = QuasiStatic(robot, trials, settings=published, used=used_at_all)
+            source: WrenchEstimator = PublicCodeEstimator(robot, self.sites, torque, body.prior, trials=trials)
+        elif method in ("retorque", "without f_ext"):
+            own = TorqueSettings(noise=body.noise)
+            torque = Momentum(robot, trials, settings=own, used=used_at_all, bandwidth=BANDWIDTH)
+            source = WrenchEstimator(robot, self.sites, torque, prior, EstimatorSettings(), trials)
+        else:
+            raise unknown("method", method, METHODS)
+        blind = method == "without f_ext"
+        return Compliance(source, admittance, kinematics, posture, feed_forward=ahead, blind=blind)
+
+    def _expected(self) -> tuple[float, float, float]:
+        """Standard deviation of the force an axis: what is pressed along the normal, friction across it [N]."""
+        force, normal = self.site.strokes.force, np.abs(np.array(self.site.normal))
+        x, y, z = force * (normal + ACROSS * (1.0 - normal))
+        return float(x), float(y), float(z)
+
+    def plan(self) -> StrokePlan:
+        """The trajectory that every method follows."""
+        return plan_strokes(self.strokes, self.plane, self.poses[0][-1], self.site.strokes)
+
+    def run(self, method: str, progress: Callable[[int], None] | None = None) -> Drawing:
+        """Draw with a method."""
+        if method not in METHODS:
+            raise unknown("method", method, METHODS)
+        target, plan, trials = self.target(), self.plan(), self.settings.trials
+        controller = self.controller(method)
+        position, rotation = (np.tile(x, (trials, *(1,) * x.ndim)) for x in self.poses)
+        stay = ComplianceAction(
+            position, rotation, StrokePolicy(plan, len(self.sites) - 1, position, rotation).stiffness
+        )
+        loop = Loop(target, Stay(stay), controller)
+        for _ in range(round(SETTLING / target.timestep)):
+            loop.tick()
+        policy = StrokePolicy(plan, len(self.sites) - 1, position, rotation)
+        loop.switch(policy, controller)
+        return self._follow(loop, target, policy, controller, progress)
+
+    def _follow(
+        self,
+        loop: Loop,
+        target: MotorTarget,
+        policy: StrokePolicy,
+        controller: Controller[ComplianceAction],
+        progress: Callable[[int], None] | None,
+    ) -> Drawing:
+        plan, trials = policy.plan, self.settings.trials
+        truth = CompiledTree(self.robot, tuple(self.robot.frame(name) for name in self.sites), trials)
+        rows: dict[str, list[Array]] = {key: [] for key in ("tip", "turned", "pitch", "force", "felt", "codes")}
+        desired = self.poses[1][-1]
+        fallen = np.zeros(trials, dtype=bool)
+        for tick in range(len(plan.position)):
+            loop.tick()
+            base = target.base_pose() if self.robot.floating else None
+            truth.update(target.position, base)
+            rows["tip"].append(truth.position[:, -1].copy())
+            cosine = 0.5 * (np.einsum("tij,ij->t", truth.rotation[:, -1], desired) - 1.0)
+            rows["turned"].append(np.arccos(np.clip(cosine, -1.0, 1.0)))
+            pushed = target.contact_force("tip", by="whiteboard")
+            rows["force"].append(np.einsum("ti,ti->t", pushed, self.normals))
+            felt = controller.felt if isinstance(controller, Compliance) else None
+            rows["felt"].append(np.zeros(trials) if felt is None else felt.wrench[:, -1, :3] @ plan.normal)
+            rows["codes"].append(np.array(getattr(controller, "codes", np.zeros(trials, dtype=np.int64))))
+            if base is None:
+                rows["pitch"].append(np.zeros(trials))
+            else:
+                rows["pitch"].append(pitch_and_yaw(base[:, 3:])[0])
+                fallen |= base[:, 2] < FALLEN * self.body.base_height
+            if progress is not None and tick % 10 == 9:
+                progress(10)
+        time = plan.settings.period * np.arange(1, len(plan.position) + 1)
+        every = {key: np.array(value) for key, value in rows.items()}
+        return Drawing(time=time, desired=plan.position, drawing=plan.drawing, fallen=fallen | target.diverged, **every)
+
+
+def _beyond(frame: Frame, offset: tuple[float, float, float]) -> Frame:
+    """A frame further along in the same axes."""
+    moved = np.array(frame.position) + from_quaternion(frame.quaternion) @ np.array(offset)
+    return replace(frame, position=(float(moved[0]), float(moved[1]), float(moved[2])))
+
+
+def check_drawing(robot: str) -> None:
+    """Refuse a robot that cannot draw."""
+    if robot not in SITES:
+        raise RetorqueError(f"'{robot}' has no pen; robots that draw: {', '.join(SITES)}")

@@ -1,0 +1,92 @@
+"""The adapter `default` where something touches, is picked up, or nothing is hidden; saved, loaded, at other rates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retorque.adapt import make
+from retorque.adapt.default.adapter import Default
+from retorque.loop.adapter import Adapter
+from retorque.loop.supervisor import Supervisor, SupervisorSettings
+from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.tasks.worlds import WORLDS
+from retorque.tasks.worlds.world_task import WorldRun, WorldTask, joint_error
+
+SEED = 1000
+
+
+def both(world: str, duration: float, trials: int = 1) -> tuple[WorldRun, WorldRun, Adapter]:
+    """The ideal robot and one with `default`, in a world cut short; and the adapter."""
+    task = WorldTask(Robot.load("panda"), replace(WORLDS[world], duration=duration), trials, SEED)
+    kept: list[Adapter] = []
+
+    def module(truth) -> Adapter:
+        kept.append(make("default", task.robot, trials, seed=task.adapter_seed))
+        return Supervisor(kept[0], SupervisorSettings(enable_ramp=0.0))
+
+    return task.ideal(), task.adapted(module), kept[0]
+
+
+def test_against_a_wall_it_presses_as_the_ideal_robot_does() -> None:
+    ideal, done, adapter = both("wall", 9.0)
+    assert isinstance(adapter, Default) and adapter.disputed.all()
+    assert ideal.end_force is not None and done.end_force is not None
+    assert ideal.end_force[0] > 1.0
+    assert done.end_force[0] < 1.5 * ideal.end_force[0] + 2.0
+
+
+def test_it_gives_way_to_a_lean_as_the_ideal_robot_does() -> None:
+    ideal, done, adapter = both("lean", 7.0)
+    assert isinstance(adapter, Default) and adapter.disputed.all()
+    yielded = np.rad2deg(np.abs(ideal.position[-1] - ideal.position[390])).max()
+    assert yielded > 3.0
+    assert joint_error(done, ideal)[0] < 0.6
+
+
+def test_what_is_picked_up_is_carried_within_a_second() -> None:
+    ideal, done, adapter = both("payload-cycles", 6.0)
+    assert isinstance(adapter, Default) and not adapter.disputed.any()
+    late = np.rad2deg(np.abs(done.position[-50:] - ideal.position[-50:])).max()
+    assert late < 1.0
+    assert joint_error(done, ideal)[0] < 1.5
+
+
+def report(robot: Robot, time: float, trials: int) -> State:
+    rate = np.linspace(1.0, 3.0, robot.n)
+    one = np.stack(
+        [robot.home + 0.2 * np.sin(rate * time), 0.2 * rate * np.cos(rate * time), 3.0 * np.sin(rate * time)]
+    )
+    return State(time, *np.repeat(one[:, None], trials, axis=1))
+
+
+def turn(adapter: Adapter, robot: Robot, first: int, count: int, timestep: float = 1e-3) -> np.ndarray:
+    for tick in range(first, first + count):
+        state = report(robot, tick * timestep, adapter.trials)
+        adapter.observe(state)
+        belief = adapter.learn()
+        if belief is not None:
+            adapter.adopt(belief)
+    return adapter.correct(state, np.zeros((adapter.trials, robot.n)))
+
+
+def test_what_was_learnt_goes_on_in_another_process_to_the_bit(tmp_path: Path) -> None:
+    robot = Robot.load("z1")
+    one, other = (make("default", robot, 2) for _ in range(2))
+    turn(one, robot, 0, 300)
+    one.save(tmp_path / "memory.safetensors")
+    other.load(tmp_path / "memory.safetensors")
+    np.testing.assert_array_equal(turn(one, robot, 300, 60), turn(other, robot, 300, 60))
+
+
+@pytest.mark.parametrize("rate", (500, 200))
+def test_it_runs_at_other_rates(rate: int) -> None:
+    robot = Robot.load("z1")
+    adapter = make("default", robot, 1, timestep=1.0 / rate)
+    found = turn(adapter, robot, 0, rate // 4, 1.0 / rate)
+    assert np.isfinite(found).all()
+    assert isinstance(adapter, Default) and adapter.answers > 10

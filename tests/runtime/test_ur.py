@@ -1,0 +1,125 @@
+"""The UR driver through the real ur_rtde client, against the fake controller."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from retorque.robots.library import load
+from retorque.runtime.drive import DriveSettings, run_drive
+from retorque.runtime.drivers import ur_protocol as wire
+from retorque.runtime.drivers.driver import RobotStopped
+from retorque.runtime.drivers.ur import UniversalRobot
+from retorque.runtime.fakes.ur_controller import UrController, UrControllerSettings
+from retorque.work.errors import RetorqueError
+
+pytest.importorskip("rtde_control", reason="these tests need the real client: pip install 'retorque[ur]'")
+
+
+def test_recursive_moves_the_arm_as_the_ideal_one_where_direct_is_degrees_off(
+    fake: Callable, loopback: Callable[[], str]
+) -> None:
+    errors = {}
+    for adapter in ("direct", "recursive"):
+        arm = fake("ur", "--host", loopback(), "--lockstep")
+        report = run_drive(
+            DriveSettings(
+                driver="ur",
+                robot="ur10e",
+                host=arm.address,
+                adapter=adapter,
+                act=True,
+                motion="sines",
+                duration=3.0,
+                learn="inline",
+            )
+        )
+        assert report.ended == "done" and report.error_deg is not None
+        errors[adapter] = report.error_deg["last_second"]
+        assert "1500 torques taken" in arm.end()
+    assert errors["direct"] > 1.0 and errors["recursive"] < 0.1 * errors["direct"]
+
+
+def test_watching_sends_nothing(fake: Callable, loopback: Callable[[], str]) -> None:
+    arm = fake("ur", "--host", loopback(), "--polyscope", "5.11.0")
+    robot = load("ur10e")
+    with UniversalRobot(robot, arm.address) as driver:
+        driver.start()
+        stamps = []
+        for _ in range(50):
+            state = driver.read()
+            stamps.append(state.time)
+        assert np.all(np.diff(stamps) > 0.0) and np.allclose(state.position, robot.home, atol=1e-9)
+        assert np.allclose(state.torque, driver._body.gravity(state.position), atol=1e-9)
+        with pytest.raises(RobotStopped, match=r"PolyScope 5.11 takes no direct torque.*5.26"):
+            driver.start(act=True)
+    assert "0 torques taken" in arm.end()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("protective@0.2", "protective stop; clear the cause"),
+        ("emergency@0.2", "emergency stop; release it"),
+        ("program@0.2", "program (no longer runs|has ended)"),
+        ("silent@0.2", "fallen silent|no longer runs"),
+    ],
+)
+def test_whatever_stops_the_arm_ends_in_one_sentence(
+    fault: str, words: str, fake: Callable, loopback: Callable[[], str]
+) -> None:
+    """In a process of its own: ur_rtde cannot be taken down once its robot has gone."""
+    arm = fake("ur", "--host", loopback(), "--lockstep", "--faults", fault)
+    options = ["--driver", "ur", "--host", arm.address, "--robot", "ur10e", "--duration", "2", "--act"]
+    command = [sys.executable, "-m", "retorque", "drive", *options, "--adapter", "direct"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    error = [line for line in done.stderr.splitlines() if line.startswith("retorque: ")]
+    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr
+
+
+def test_wrong_hosts_and_robots_are_one_sentence(fake: Callable, loopback: Callable[[], str]) -> None:
+    with pytest.raises(RobotStopped, match=r"no UR controller at.*check --host"):
+        UniversalRobot(load("ur10e"), loopback())
+    with pytest.raises(RetorqueError, match="6 joints"):
+        UniversalRobot(load("panda"), loopback())
+    for settings, words in (
+        (UrControllerSettings(host="0.0.0.0"), "this machine only"),
+        (UrControllerSettings(host=loopback(), robot="panda"), "6 joints"),
+        (UrControllerSettings(host=loopback(), faults=("fire@1",)), "unknown fault"),
+    ):
+        with pytest.raises(RetorqueError, match=words):
+            UrController(settings)
+
+
+def test_the_controller_survives_whoever_is_no_client(fake: Callable, loopback: Callable[[], str]) -> None:
+    arm = fake("ur", "--host", loopback())
+    for port, noise in (
+        (wire.EXCHANGE, b"\0\0\0\0"),
+        (wire.EXCHANGE, wire.package(wire.DATA, b"\x09" + b"\0" * 8)),
+        (wire.SCRIPT, b"nothing"),
+        (wire.DASHBOARD, b"make coffee\n"),
+    ):
+        with socket.create_connection((arm.address, port)) as connection:
+            connection.sendall(noise)
+    with UniversalRobot(load("ur10e"), arm.address) as driver:
+        driver.start()
+        assert np.isfinite(driver.read().position).all()
+    arm.end()
+
+
+def test_packages_come_out_whole_and_in_order() -> None:
+    data = wire.package(wire.VERSION, b"\0\2") + wire.package(wire.START, b"")
+    buffer = bytearray()
+    found = []
+    for byte in data:
+        buffer.append(byte)
+        found += list(wire.packages(buffer))
+    assert found == [(wire.VERSION, b"\0\2"), (wire.START, b"")]
+    assert wire.recipe_layout(["timestamp", "actual_q", "robot_mode", "input_double_register_3"]).size == 8 + 48 + 4 + 8

@@ -1,0 +1,102 @@
+"""The Bayesian wrench solve: exact where it can be, honest where it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from retorque.physics.compiled_tree import CompiledTree
+from retorque.robots.robot import Robot
+from retorque.sense.public_code import separate_solves
+from retorque.sense.wrench_estimator import own_joints
+from retorque.sense.wrench_solve import WrenchPrior, WrenchSolve
+from retorque.work.errors import RetorqueError
+
+
+def _arm() -> CompiledTree:
+    robot = Robot.load("arx_x5")
+    tree = CompiledTree(robot, (robot.end_effector,))
+    tree.update(np.array([[0.1, 1.0, 1.2, -0.3, 0.1, 0.1]]))
+    return tree
+
+
+def test_a_pure_force_has_no_phantom_moment_and_separate_solves_see_one() -> None:
+    tree = _arm()
+    force = np.array([6.0, -5.0, 6.2])
+    torque = tree.jacobian[:, 0, :3].transpose(0, 2, 1) @ force
+    solve = WrenchSolve(tree.on_chain, WrenchPrior(force=20.0, moment=2.0))
+    wrench = solve(tree.jacobian, torque, np.full(torque.shape, 1e-6))[0, 0]
+    np.testing.assert_allclose(wrench[:3], force, atol=0.05)
+    assert np.linalg.norm(wrench[3:]) < 0.05
+    assert np.linalg.norm(separate_solves(tree.jacobian, torque, tree.on_chain)[0, 0, 3:]) > 0.5
+
+
+def test_it_is_the_posterior_of_a_linear_gaussian_model() -> None:
+    tree = _arm()
+    rng = np.random.default_rng(3)
+    prior = WrenchPrior(force=(3.0, 2.0, 1.0), moment=0.5)
+    variance = rng.uniform(0.01, 0.1, (1, 6))
+    torque = rng.standard_normal((1, 6))
+    solve = WrenchSolve(tree.on_chain, prior)
+    wrench = solve(tree.jacobian, torque, variance)[0, 0]
+    p = np.diag([9.0, 4.0, 1.0, 0.25, 0.25, 0.25])
+    h = tree.jacobian[0, 0].T
+    gain = p @ h.T @ np.linalg.inv(h @ p @ h.T + np.diag(variance[0]))  # the covariance form, another way around
+    np.testing.assert_allclose(wrench, gain @ torque[0], atol=1e-8)
+    np.testing.assert_allclose(solve.covariance[0, 0], p - gain @ h @ p, atol=1e-8)
+
+
+def test_chosen_axes_are_equation_10() -> None:
+    tree = _arm()
+    u = np.array([0.0, 0.6, 0.8])
+    torque = np.array([[0.3, -0.5, 0.2, 0.1, 0.0, 0.05]])
+    variance, size = 1e-2, 4.0
+    solve = WrenchSolve(tree.on_chain, WrenchPrior(force=size, moment=0.0, axes=(tuple(u),)))
+    wrench = solve(tree.jacobian, torque, np.full((1, 6), variance))[0, 0]
+    row = u @ tree.jacobian[0, 0, :3]
+    expected = (row @ torque[0]) / (row @ row + variance / size**2) * u
+    np.testing.assert_allclose(wrench[:3], expected, atol=2e-3)
+    assert np.abs(wrench[3:]).max() < 1e-3
+
+
+def test_fingers_are_solved_from_their_own_chains_and_shared_chains_together() -> None:
+    robot = Robot.load("leap_hand")
+    names = ("index_tip", "thumb_tip")
+    q = robot.home[None] + 0.4
+    tree = CompiledTree(robot, tuple(robot.frame(name) for name in names))
+    tree.update(q)
+    forces = np.array([[0.5, -0.3, 1.0], [-0.8, 0.2, 0.4]])
+    torque = np.einsum("sin,si->n", tree.jacobian[0, :, :3], forces)[None]
+    solve = WrenchSolve(own_joints(tree), WrenchPrior(force=10.0, moment=0.0))
+    found = solve(tree.jacobian, torque, np.full(torque.shape, 1e-8))[0, :, :3]
+    np.testing.assert_allclose(found, forces, atol=0.02)
+    humanoid = Robot.load("g1")  # both arms hang on the same waist
+    both = CompiledTree(humanoid, (humanoid.frame("left_hand"), humanoid.frame("right_hand")))
+    both.update(np.array(humanoid.home)[None])
+    torque = np.einsum("sin,si->n", both.jacobian[0, :, :3], forces)[None]
+    together = WrenchSolve(both.on_chain, WrenchPrior(force=10.0, moment=0.0))
+    found = together(both.jacobian, torque, np.full(torque.shape, 1e-8))[0, :, :3]
+    np.testing.assert_allclose(found, forces, atol=0.02)
+
+
+def test_a_stretched_arm_says_what_it_does_not_feel() -> None:
+    robot = Robot.load("leap_hand")
+    tree = CompiledTree(robot, (robot.frame("index_tip"),))
+    weakness = []
+    for bend in (0.0, 0.7):
+        q = np.zeros((1, robot.n))
+        q[0, :4] = [bend, 0.0, bend, bend]
+        tree.update(q)
+        solve = WrenchSolve(own_joints(tree), WrenchPrior(force=2.0, moment=0.0))
+        solve(tree.jacobian, np.zeros((1, robot.n)), np.full((1, robot.n), 0.02**2))
+        weakness.append(float(solve.weakness[0, 0]))
+        values = np.linalg.eigvalsh(solve.covariance[0, 0, :3, :3]) / 4.0
+        assert weakness[-1] == pytest.approx(values.max(), rel=0.02)
+    assert weakness[0] > 2.0 * weakness[1]
+
+
+def test_bad_priors_are_refused() -> None:
+    with pytest.raises(RetorqueError, match="above 0 N"):
+        WrenchPrior(force=-1.0).precision()
+    with pytest.raises(RetorqueError, match="2 sites and 1 priors"):
+        WrenchSolve(np.ones((2, 3), dtype=bool), [WrenchPrior()])

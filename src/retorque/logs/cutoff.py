@@ -14,7 +14,7 @@ ENERGY = 0.99
 ABOVE = 12.0
 """Cut-off over the motion's bandwidth: products of velocities double frequencies, and friction reverses within a
 tenth of a period."""
-CLEAR = 20.0
+CLEAR = 100.0
 """Power over the noise's at which a spectrum still belongs to the motion."""
 SMOOTH = 5
 """Lines of a spectrum that are averaged."""
@@ -70,13 +70,10 @@ def bandwidth(position: Array, rate: float) -> float:
     power = np.square(np.abs(np.fft.rfft((position - line) * window, axis=0)))
     frequency = np.fft.rfftfreq(samples, 1.0 / rate)
     floor = np.median(power[frequency > 0.5 * frequency[-1]], axis=0)
-    # a joint's own spectrum falls steeply: the first gap below the noise ends it
     smooth = np.array([np.convolve(column, np.ones(SMOOTH) / SMOOTH, mode="same") for column in power.T]).T
     found = [0.0]
     for j in np.flatnonzero(np.ptp(position, axis=0) > MOVED):
-        under = np.flatnonzero((smooth[:, j] < CLEAR * floor[j]) & (frequency > 0.05))
-        end = under[0] if len(under) else len(frequency)
-        energy = np.cumsum(power[:end, j] * np.square(frequency[:end]))
-        if end > 1 and energy[-1] > 0.0:
+        energy = np.cumsum(np.where(smooth[:, j] > CLEAR * floor[j], power[:, j] * np.square(frequency), 0.0))
+        if energy[-1] > 0.0:
             found.append(float(frequency[np.searchsorted(energy / energy[-1], ENERGY)]))
     return max(found)

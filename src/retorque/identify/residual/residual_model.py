@@ -18,6 +18,8 @@ from retorque.work.errors import RetorqueError
 
 NETWORK = "residual"
 FORMAT = 1
+CONTROL_PERIOD = 1e-3
+"""What weights files are stamped with [s]; a residual itself runs at any rate."""
 ARRAYS = {
     "mlp": ("first.weight", "first.bias", "second.weight", "second.bias", "last.weight", "last.bias"),
     "lstm": ("inward.weight", "inward.bias", "gates.weight", "gates.bias", "last.weight", "last.bias"),
@@ -37,7 +39,7 @@ class ResidualModel:
     """
 
     def __init__(self, robot: Robot, arrays: dict[str, Array], header: WeightsHeader, timestep: float = 1e-3):
-        check_weights(header, "the residual's weights", robot, 0.5)
+        check_weights(header, "the residual's weights", robot, CONTROL_PERIOD)
         self.kind = str(header["shape"].get("residual"))
         if self.kind not in ARRAYS:
             raise RetorqueError(f"the weights' network '{self.kind}' is unknown; on board: {', '.join(ARRAYS)}")

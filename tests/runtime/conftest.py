@@ -18,7 +18,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
-from retorque.runtime.motions import make_motion
+from retorque.runtime.drive_motions import make_motion
 from retorque.simulate.target import Target
 
 

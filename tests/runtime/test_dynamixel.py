@@ -15,11 +15,12 @@ import pytest
 from retorque.cli.main import main
 from retorque.robots.command import Command
 from retorque.robots.library import load
+from retorque.robots.motor import load_motor
 from retorque.runtime.drive import DriveSettings, run_drive
 from retorque.runtime.drivers import dynamixel_protocol as wire
 from retorque.runtime.drivers.driver import RobotStopped
 from retorque.runtime.drivers.dynamixel import Dynamixel, DynamixelWiring
-from retorque.runtime.drivers.dynamixel_motors import MOTORS, motors_of, with_rotors
+from retorque.runtime.drivers.dynamixel_motors import servo_motors, with_rotors
 from retorque.runtime.drivers.dynamixel_protocol import Address, Instruction
 from retorque.runtime.drivers.wiring import read_wiring
 from retorque.runtime.fakes.dynamixel_bus import DynamixelBus, DynamixelBusSettings
@@ -226,16 +227,16 @@ def test_wrong_ports_ids_and_wirings_are_one_sentence(
         quick.write_text(text)
         with pytest.raises(RetorqueError, match=words):
             Dynamixel(hand, servos.path, wiring=quick)
-    with pytest.raises(RetorqueError, match="unknown motor of 'panda'"):
+    with pytest.raises(RetorqueError, match="names no motor"):
         Dynamixel(load("panda"), servos.path)
     assert read_wiring(None, DynamixelWiring) == DynamixelWiring()
 
 
 def test_rotors_are_added_where_a_card_has_none() -> None:
     hand = load("leap_hand")
-    known = with_rotors(hand, motors_of(hand))
-    assert np.all(known.armature == MOTORS["XC330"].armature) and not hand.armature.any()
-    assert np.array_equal(with_rotors(known, [MOTORS["XM430-W210"]] * 16).armature, known.armature)
+    known = with_rotors(hand, servo_motors(hand))
+    assert np.all(known.armature == load_motor("XC330-M288").armature) and not hand.armature.any()
+    assert np.array_equal(with_rotors(known, servo_motors(hand, "XM430-W210")).armature, known.armature)
 
 
 def test_a_slow_joint_moves_between_the_encoders_steps(bus: Callable[..., DynamixelBus], waits: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from retorque.adapt import make
 from retorque.identify.commands import LogOptions, open_log
-from retorque.logs.mcap_log import Recording, parts_of, read_recording
+from retorque.logs.mcap_log import RobotRecording, parts_of, read_recording
 from retorque.logs.motion import Motion
 from retorque.loop.loop import Loop, Tick
 from retorque.loop.supervisor import Supervisor
@@ -43,12 +43,12 @@ def _recorded(loop: Loop, path: Path, ticks: int) -> list[Tick]:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recording, list[Tick]]:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotRecording, list[Tick]]:
     """Six seconds of a Panda under `recursive`."""
     from retorque.control.joint_impedance import JointImpedance
     from retorque.physics.default_profile import profile_of
     from retorque.physics.parameters import Parameters
-    from retorque.runtime.motions import make_motion
+    from retorque.runtime.drive_motions import make_motion
     from retorque.simulate.target import Target
 
     panda = load("panda")
@@ -63,7 +63,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recording, list
     return read_recording(path), ticks
 
 
-def test_every_tick_comes_back_as_it_was(recording: tuple[Recording, list[Tick]], panda: Robot) -> None:
+def test_every_tick_comes_back_as_it_was(recording: tuple[RobotRecording, list[Tick]], panda: Robot) -> None:
     found, ticks = recording
     assert found.whole and found.lost == 0 and len(found.ticks) == len(ticks)
     assert (found.robot, found.joints, found.timestep) == ("panda", panda.joint_names, 1e-3)
@@ -81,7 +81,7 @@ def test_every_tick_comes_back_as_it_was(recording: tuple[Recording, list[Tick]]
     assert np.all(np.diff(found.ticks["stamp"].astype(np.int64)) > 0) and np.any(found.ticks["health"])
 
 
-def test_other_programs_can_read_the_file(recording: tuple[Recording, list[Tick]]) -> None:
+def test_other_programs_can_read_the_file(recording: tuple[RobotRecording, list[Tick]]) -> None:
     """The schema inside is enough: the indexed reader of `mcap`, and rosbags' own decoder, give the same numbers."""
     from mcap.reader import make_reader
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -102,7 +102,7 @@ def test_other_programs_can_read_the_file(recording: tuple[Recording, list[Tick]
         assert message.health == found.ticks["health"][k]
 
 
-def test_replaying_the_adapter_that_ran_gives_its_own_corrections(recording: tuple[Recording, list[Tick]]) -> None:
+def test_replaying_the_adapter_that_ran_gives_its_own_corrections(recording: tuple[RobotRecording, list[Tick]]) -> None:
     found, _ = recording
     panda = load("panda")
     report, correction = replay_recording(found, panda, "recursive")
@@ -114,7 +114,7 @@ def test_replaying_the_adapter_that_ran_gives_its_own_corrections(recording: tup
 
 
 def test_identify_reads_a_recording_and_its_parquet_alike(
-    recording: tuple[Recording, list[Tick]], tmp_path: Path
+    recording: tuple[RobotRecording, list[Tick]], tmp_path: Path
 ) -> None:
     found, _ = recording
     panda = load("panda")
@@ -130,7 +130,7 @@ def test_identify_reads_a_recording_and_its_parquet_alike(
             open_log(LogOptions(robot=other), load(other), (found.path,), ":").load()
 
 
-def test_a_ros_2_bag_holds_the_joint_states(recording: tuple[Recording, list[Tick]], tmp_path: Path) -> None:
+def test_a_ros_2_bag_holds_the_joint_states(recording: tuple[RobotRecording, list[Tick]], tmp_path: Path) -> None:
     from rosbags.highlevel import AnyReader
 
     found, _ = recording
@@ -153,7 +153,7 @@ def test_a_ros_2_bag_holds_the_joint_states(recording: tuple[Recording, list[Tic
 
 
 def test_a_row_takes_two_microseconds_of_the_control_thread(
-    recording: tuple[Recording, list[Tick]], tmp_path: Path, panda: Robot
+    recording: tuple[RobotRecording, list[Tick]], tmp_path: Path, panda: Robot
 ) -> None:
     tick, zeros, spent = recording[1][0], np.zeros(7), []
     with Recorder(tmp_path / "speed.mcap", panda, 1e-3) as recorder:
@@ -223,7 +223,7 @@ def read_recording_of_one_file(path: Path) -> np.ndarray:
 
 @pytest.mark.parametrize("keep", [0.05, 0.5, 0.93, 0.999])
 def test_a_truncated_recording_is_read_as_far_as_it_goes(
-    keep: float, recording: tuple[Recording, list[Tick]], tmp_path: Path
+    keep: float, recording: tuple[RobotRecording, list[Tick]], tmp_path: Path
 ) -> None:
     data = recording[0].path.read_bytes()
     cut = tmp_path / "cut.mcap"
@@ -233,7 +233,7 @@ def test_a_truncated_recording_is_read_as_far_as_it_goes(
     assert np.array_equal(found.ticks["sequence"], np.arange(len(found.ticks)))
 
 
-def test_a_damaged_piece_is_left_out_and_counted(recording: tuple[Recording, list[Tick]], tmp_path: Path) -> None:
+def test_a_damaged_piece_is_left_out_and_counted(recording: tuple[RobotRecording, list[Tick]], tmp_path: Path) -> None:
     data = bytearray(recording[0].path.read_bytes())
     for k in range(40):
         data[len(data) // 2 + k] ^= 0x5A

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -18,6 +20,7 @@ from retorque.loop.health import Health
 from retorque.loop.loop import Loop
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.robots.robot import Robot
+from retorque.runtime.drive import DriveSettings, run_drive
 from retorque.runtime.learning.learner_process import LearnerSpec, ProcessLink
 from retorque.runtime.learning.remote_learning import RemoteLearning, Twin, decode_belief, encode_belief, inner_of
 from retorque.runtime.learning.udp_link import BELIEF, UdpLearner, UdpLink, address_of, identity, sealed
@@ -218,3 +221,24 @@ def test_addresses_and_open_doors_are_checked(panda: Robot) -> None:
             address_of(wrong)
     with pytest.raises(RetorqueError, match="key"):
         UdpLearner(lambda: SPEC.make(panda), panda, "0.0.0.0", 0)
+
+
+def test_the_command_line_drives_with_a_learner_elsewhere(fake: Callable, loopback: Callable[[], str]) -> None:
+    """`retorque learner` beside `retorque drive --learn HOST:PORT`, with a fake arm between."""
+    pytest.importorskip("pylibfranka", reason="this needs the real client: pip install 'retorque[franka]'")
+    command = [sys.executable, "-m", "retorque", "learner", "--robot", "panda", "--listen", "127.0.0.1:0"]
+    learner = subprocess.Popen([*command, "--key", "k"], stdout=subprocess.PIPE, text=True)
+    assert learner.stdout is not None
+    try:
+        address = learner.stdout.readline().split()[1]
+        box = fake("franka", "--host", loopback(), "--lockstep")
+        settings = DriveSettings(driver="franka", robot="panda", host=box.address, act=True, duration=0.6)
+        settings.learn, settings.key, settings.motion = address, "k", "sines"
+        report = run_drive(settings)
+        assert report.ended == "done" and report.beliefs > 3
+        settings.key = "another"
+        assert run_drive(settings).beliefs == 0
+    finally:
+        learner.send_signal(signal.SIGINT)
+        learner.stdout.close()
+        assert learner.wait() == 0

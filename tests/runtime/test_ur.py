@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from retorque.cli.main import main
 from retorque.robots.library import load
 from retorque.runtime.drive import DriveSettings, run_drive
 from retorque.runtime.drivers import ur_protocol as wire
@@ -71,14 +72,16 @@ def test_watching_sends_nothing(fake: Callable, loopback: Callable[[], str]) -> 
     ],
 )
 def test_whatever_stops_the_arm_ends_in_one_sentence(
-    fault: str, words: str, fake: Callable, loopback: Callable[[], str], capfd: pytest.CaptureFixture[str]
+    fault: str, words: str, fake: Callable, loopback: Callable[[], str]
 ) -> None:
+    """In a process of its own: ur_rtde cannot be taken down once its robot has gone."""
     arm = fake("ur", "--host", loopback(), "--lockstep", "--faults", fault)
     options = ["--driver", "ur", "--host", arm.address, "--robot", "ur10e", "--duration", "2", "--act"]
-    assert main(["drive", *options, "--adapter", "direct"]) == 2
-    said = capfd.readouterr()
-    error = [line for line in said.err.splitlines() if line.startswith("retorque: ")]
-    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in said.err
+    command = [sys.executable, "-m", "retorque", "drive", *options, "--adapter", "direct"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    error = [line for line in done.stderr.splitlines() if line.startswith("retorque: ")]
+    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr
 
 
 def test_wrong_hosts_and_robots_are_one_sentence(fake: Callable, loopback: Callable[[], str]) -> None:

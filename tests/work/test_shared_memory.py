@@ -10,7 +10,7 @@ import pytest
 
 from retorque.work.errors import RetorqueError
 from retorque.work.records import pack_record, unpack_record
-from retorque.work.shared_memory import SharedBlock, SharedRecord, SharedRing
+from retorque.work.shared_memory import SharedBlock, SharedQueue, SharedRecord
 
 
 def test_a_record_of_arrays_comes_back_as_it_was() -> None:
@@ -84,7 +84,7 @@ def test_a_reader_in_another_process_sees_whole_records_only() -> None:
 
 
 def test_rows_arrive_in_order_and_a_full_ring_counts_what_it_refuses() -> None:
-    with SharedRing(8, 3) as ours, SharedRing(path=ours.path) as theirs:
+    with SharedQueue(8, 3) as ours, SharedQueue(path=ours.path) as theirs:
         assert [ours.add(np.full(3, float(k))) for k in range(10)] == [True] * 8 + [False] * 2
         assert ours.refused == 2
         rows = theirs.waiting()
@@ -96,9 +96,9 @@ def test_rows_arrive_in_order_and_a_full_ring_counts_what_it_refuses() -> None:
 
 def test_a_block_of_another_kind_or_nowhere_is_refused() -> None:
     with SharedBlock(4096) as block:
-        with pytest.raises(RetorqueError, match="no shared ring"):
-            SharedRing(path=block.path)
+        with pytest.raises(RetorqueError, match="no shared queue"):
+            SharedQueue(path=block.path)
         with pytest.raises(RetorqueError, match="no shared record"):
             SharedRecord(path=block.path)
     with pytest.raises(RetorqueError, match="cannot share memory"):
-        SharedRing(path="/proc/1/fd/nothing")
+        SharedQueue(path="/proc/1/fd/nothing")

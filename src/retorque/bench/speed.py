@@ -232,9 +232,9 @@ def compiled_rows(robot: Robot, adapter: Adapter, ticks: int, seed: int) -> Iter
     if inner.learning:
         learning = np.array(inner.learning[len(inner.learning) // 10 :])
         yield _row(robot, f"{name} compiled learn", learning)
-        if isinstance(adapter, TamAdapter) and adapter.variant != "short-window":  # the few calls with a column
-            columns = np.sort(learning)[-max(1, ticks // adapter.preset.stride) :]
-            yield _row(robot, f"{name} compiled encoder update", columns, paper=1000.0)
+    if isinstance(adapter, TamAdapter):
+        times = _times(core.repeat_column, min(ticks, 400))
+        yield _row(robot, f"{name} compiled encoder update", times, paper=1000.0)
 
 
 class TimedCore(Timed):

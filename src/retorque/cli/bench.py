@@ -119,6 +119,11 @@ BENCHES = VerbGroup(
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
             module="bench.compliance",
         ),
+        "comply-speed": Verb(
+            summary="time of one compliance step, from motor reports to joint targets",
+            example="retorque bench comply-speed --robots arx_x5 --ticks 500",
+            module="bench.comply_speed",
+        ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",
             example="retorque bench speed --json speed.json",

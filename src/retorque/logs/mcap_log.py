@@ -21,7 +21,7 @@ COLUMNS = {"position": "q", "velocity": "qd", "torque": "tau"}
 
 
 @dataclass(frozen=True)
-class Recording:
+class RobotRecording:
     """A recording as it was read."""
 
     path: Path
@@ -63,7 +63,7 @@ def parts_of(path: str | Path) -> list[Path]:
     return [first, *sorted(first.parent.glob(f"{first.stem}.part*{first.suffix}"))]
 
 
-def read_recording(path: str | Path) -> Recording:
+def read_recording(path: str | Path) -> RobotRecording:
     """All of a recording that can be read."""
     first = Path(path)
     if not first.is_file():
@@ -81,7 +81,7 @@ def read_recording(path: str | Path) -> Recording:
     layout = TickLayout(len(about["joints"]))
     ticks = np.concatenate([np.zeros(0, layout.dtype), *(piece for piece in pieces if piece.dtype == layout.dtype)])
     order = np.unique(ticks["sequence"], return_index=True)[1]  # a writer that was killed may have told some twice
-    return Recording(
+    return RobotRecording(
         first,
         str(about["robot"]),
         tuple(about["joints"]),
@@ -94,21 +94,21 @@ def read_recording(path: str | Path) -> Recording:
 
 
 @dataclass
-class _Part:
+class _RecordingPart:
     about: dict[str, Any]
     pieces: list[Array]
     ended: bool = False
     damaged: int = 0
 
 
-def _read_part(path: Path) -> _Part:
+def _read_part(path: Path) -> _RecordingPart:
     """One file, chunk by chunk, as far as it goes."""
     try:
         from mcap.records import Channel, Chunk, Footer, Message, Metadata
         from mcap.stream_reader import StreamReader, breakup_chunk
     except ModuleNotFoundError as error:
         raise RetorqueError("recordings need mcap; run: pip install 'retorque[record]'") from error
-    found, channels, begun = _Part({}, []), {}, False
+    found, channels, begun = _RecordingPart({}, []), {}, False
     with open(path, "rb") as file:
         records = StreamReader(file, emit_chunks=True, validate_crcs=False).records
         while True:
@@ -159,7 +159,7 @@ def _about(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
 class RecordingTable(Table):
     """A recording as columns: time, q1.., qd1.., tau1.., and what else every tick holds."""
 
-    recording: Recording
+    recording: RobotRecording
 
     @classmethod
     def open(cls, path: Path) -> RecordingTable:
@@ -167,7 +167,7 @@ class RecordingTable(Table):
         return cls.of(read_recording(path))
 
     @classmethod
-    def of(cls, recording: Recording) -> RecordingTable:
+    def of(cls, recording: RobotRecording) -> RecordingTable:
         """What has been read already."""
         count = range(1, len(recording.joints) + 1)
         names = ["time", *(f"{COLUMNS.get(signal, signal)}{k}" for signal in VECTORS for k in count)]

@@ -13,6 +13,8 @@ class InlineLearner:
 
     def __init__(self, adapter: Adapter):
         self.adapter = adapter
+        self.beliefs = 0
+        """Beliefs that were adopted: the number of the one in use."""
 
     def turn(self) -> None:
         """A tick has been observed."""
@@ -20,6 +22,7 @@ class InlineLearner:
             belief = self.adapter.learn()
             if belief is not None:
                 self.adapter.adopt(belief)
+                self.beliefs += 1
 
 
 class ThreadLearner:

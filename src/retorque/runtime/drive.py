@@ -18,6 +18,7 @@ import numpy as np
 from retorque.control.direct_torque import DirectTorque
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.reference import Reference
+from retorque.loop.learner import InlineLearner
 from retorque.loop.loop import Loop
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.default_profile import critical_damping, profile_of
@@ -26,13 +27,15 @@ from retorque.robots.command import Command
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.runtime.compiled.make import compiled
+from retorque.runtime.compiled.supervisor import CompiledSupervisor
+from retorque.runtime.drive_motions import AsReported, check_start, make_motion
 from retorque.runtime.drive_report import DriveReport, Watch
 from retorque.runtime.drivers import DRIVERS
 from retorque.runtime.drivers.driver import Driver, RobotStopped
 from retorque.runtime.learning.learner_process import LearnerSpec, ProcessLink
 from retorque.runtime.learning.remote_learning import RemoteLearning
 from retorque.runtime.learning.udp_link import UdpLink, address_of
-from retorque.runtime.motions import AsReported, check_start, make_motion
 from retorque.runtime.realtime import Pacer, RealtimeSettings, realtime
 from retorque.runtime.recording.recorder import Recorder
 from retorque.simulate.target import Target
@@ -58,7 +61,7 @@ class DriveSettings:
     """Address of the robot (franka, ur), serial port (dynamixel), or DDS domain (ros2)."""
     wiring: Path | None = None
     """TOML file with joint order, signs, offsets, motors or topics, where the driver's defaults are not the robot's."""
-    adapter: str = "recursive"
+    adapter: str = "default"
     """What corrects: a name of `retorque bench tracking --help`, or module:Class."""
     weights: Path | None = None
     """A file of weights instead of the adapter's own."""
@@ -71,13 +74,16 @@ class DriveSettings:
     duration: float = 16.0
     """Length of the run [s]."""
     scale: float = 1.0
-    """Of the sines' amplitude and of the gains' stiffness."""
+    """Of the sines' amplitude."""
     seed: int = 0
     """Of the sines, and of what the adapter draws."""
     start_tolerance: float = 0.1
     """How far from its start a motion may find a joint [rad]."""
-    learn: str = "process"
-    """Where `learn` runs: process (a second one), inline (within the tick), or HOST:PORT of `retorque learner`."""
+    engine: str = "auto"
+    """auto: the compiled core, where there is one for the adapter and a compiler; numpy: the reference."""
+    learn: str = "auto"
+    """Where `learn` runs: inline (within the tick), process (a second one), HOST:PORT (a `retorque learner`); auto:
+    inline in the compiled core, which takes 0.15 ms for it, else in a second process."""
     key: str = ""
     """Secret shared with a learner on another machine."""
     priority: int = 0
@@ -172,26 +178,36 @@ def make_driver(settings: DriveSettings, robot: Robot) -> Driver:
     return found(robot, settings.host, **given)
 
 
-def _supervisor(settings: DriveSettings, spec: LearnerSpec, robot: Robot, stack: ExitStack) -> Supervisor:
+def _supervisor(
+    settings: DriveSettings, spec: LearnerSpec, robot: Robot, stack: ExitStack
+) -> Supervisor | CompiledSupervisor:
     adapter = spec.make(robot)
     shadow = settings.shadow or not settings.act
-    if settings.learn == "inline" or not adapter.learn_every:
-        return Supervisor(adapter, SupervisorSettings(shadow=shadow))
+    source: Literal["report", "other"] = "report" if settings.act else "other"
+    if settings.engine not in ("auto", "numpy"):
+        raise unknown("engine", settings.engine, ("auto", "numpy"))
+    if settings.learn in ("auto", "inline") or not adapter.learn_every:
+        made = Supervisor(adapter, SupervisorSettings(shadow=shadow, torque_from=source))
+        fast = compiled(made) if settings.engine == "auto" and settings.act else made
+        if isinstance(fast, CompiledSupervisor):
+            return fast
+        if settings.learn == "inline" or not adapter.learn_every:
+            return made
     link: ProcessLink | UdpLink
-    if settings.learn == "process":
+    if settings.learn in ("auto", "process"):
         link = ProcessLink(spec, robot)
     else:
         link = UdpLink(adapter, *address_of(settings.learn), key=settings.key.encode())
     remote = RemoteLearning(adapter, link)
     stack.callback(remote.close)
-    return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER))
+    return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER, torque_from=source))
 
 
 def _run(
     settings: DriveSettings,
     robot: Robot,
     driver: Driver,
-    supervisor: Supervisor,
+    supervisor: Supervisor | CompiledSupervisor,
     recorder: Recorder | None,
     told: Callable[[], bool],
 ) -> DriveReport:
@@ -201,11 +217,11 @@ def _run(
     if settings.act:
         motion = make_motion(settings.motion, robot, first.position, settings.duration, settings.seed, settings.scale)
         check_start(motion, first.position, robot, settings.start_tolerance)
-    plant = TimedPlant(driver)
+    plant, learner = TimedPlant(driver), InlineLearner(supervisor)
     if motion is None:
-        loop = Loop(plant, AsReported(), DirectTorque(), supervisor)
+        loop = Loop(plant, AsReported(), DirectTorque(), supervisor, learner=learner)
     else:
-        loop = Loop(plant, motion, _impedance(robot, settings.scale), supervisor)
+        loop = Loop(plant, motion, _impedance(robot), supervisor, learner=learner)
     ticks = round(settings.duration / driver.timestep)
     watch = Watch(robot, ticks, driver.timestep)
     pacer = None if driver.keeps_time else Pacer(driver.timestep)
@@ -219,9 +235,9 @@ def _run(
                     pacer.wait()
                 begin = time.perf_counter()
                 done = loop.tick()
-                watch.add(done, supervisor, (time.perf_counter() - begin, plant.spent, plant.client))
+                watch.add(done, (time.perf_counter() - begin, plant.spent, plant.client))
                 if recorder is not None:
-                    recorder.add(done, int(supervisor.health), watch.beliefs, supervisor.correction)
+                    recorder.add(done, int(supervisor.health), learner.beliefs, supervisor.correction)
                 if told():
                     ended = "by hand"
                     break
@@ -232,8 +248,8 @@ def _run(
         finally:
             driver.stop()
     if motion is not None:
-        watch.compare(_ideal_run(robot, driver.timestep, motion, settings.scale, watch))
-    return DriveReport.of(settings, driver, supervisor, watch, pacer, recorder, granted, ended)
+        watch.compare(_ideal_run(robot, driver.timestep, motion, watch))
+    return DriveReport.of(settings, driver, supervisor, learner.beliefs, watch, pacer, recorder, granted, ended)
 
 
 def _first_report(driver: Driver) -> State:
@@ -256,18 +272,18 @@ def _first_report(driver: Driver) -> State:
     return state
 
 
-def _impedance(robot: Robot, scale: float) -> JointImpedance:
+def _impedance(robot: Robot) -> JointImpedance:
     profile = profile_of(robot)
     stiffness = profile.tracking_stiffness
     damping = profile.tracking_damping
     return JointImpedance(robot, stiffness, critical_damping(robot, stiffness) if damping is None else damping)
 
 
-def _ideal_run(robot: Robot, timestep: float, motion: Reference, scale: float, watch: Watch) -> np.ndarray:
+def _ideal_run(robot: Robot, timestep: float, motion: Reference, watch: Watch) -> np.ndarray:
     """Where the ideal robot would have been at each tick, (ticks, n) [rad]."""
     ideal = Target(robot, Parameters.ideal(robot), timestep=timestep, threads=1)
     ideal.reset(watch.position[0])
-    loop = Loop(ideal, motion, _impedance(robot, scale))
+    loop = Loop(ideal, motion, _impedance(robot))
     position = np.zeros((watch.ticks, robot.n))
     for k in range(watch.ticks):
         position[k] = loop.tick().state.position

@@ -14,7 +14,8 @@ from rich.table import Table
 from retorque.loop.loop import Tick
 from retorque.loop.supervisor import Supervisor
 from retorque.robots.robot import Robot
-from retorque.runtime.learning.remote_learning import RemoteLearning, inner_of
+from retorque.runtime.compiled.supervisor import CompiledSupervisor
+from retorque.runtime.learning.remote_learning import RemoteLearning
 from retorque.runtime.realtime import Pacer
 from retorque.runtime.recording.recorder import Recorder
 from retorque.work.array import Array
@@ -36,21 +37,14 @@ class Watch:
         self.time = np.zeros(ticks)
         self.position = np.zeros((ticks, robot.n))
         self.spent = np.zeros((3, ticks))  # the whole tick; processor time of the driver and of the client [s]
-        self.beliefs = 0
-        """How many beliefs were adopted."""
         self.error: Array | None = None
         """(ticks, n) against the ideal robot, where a motion was followed [rad]."""
-        self._belief: object = None
 
-    def add(self, tick: Tick, supervisor: Supervisor, spent: tuple[float, float, float]) -> None:
+    def add(self, tick: Tick, spent: tuple[float, float, float]) -> None:
         """Take a tick, and the time of all of it, of the driver and of the maker's client [s]."""
         k = self.ticks
         self.time[k], self.position[k] = tick.state.time, tick.state.position
         self.spent[:, k] = spent
-        belief = getattr(learner_of(supervisor), "belief", None)
-        if belief is not self._belief:
-            self._belief = belief
-            self.beliefs += 1
         self.ticks += 1
 
     def compare(self, ideal: Array) -> None:
@@ -58,14 +52,6 @@ class Watch:
         steps = np.rint((self.time[: self.ticks] - self.time[0]) / self.timestep).astype(int)
         steps = np.clip(steps, 0, len(ideal) - 1)  # reports that were lost are ticks that the ideal robot made
         self.error = self.position[: self.ticks] - ideal[steps] if self.ticks else None
-
-
-def learner_of(supervisor: Supervisor) -> Any:
-    """The adapter itself, below whatever stands around it."""
-    adapter: Any = supervisor.adapter
-    if isinstance(adapter, RemoteLearning):
-        adapter = adapter.adapter
-    return inner_of(adapter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +89,8 @@ class DriveReport:
         cls,
         settings: Any,
         driver: Any,
-        supervisor: Supervisor,
+        supervisor: Supervisor | CompiledSupervisor,
+        beliefs: int,
         watch: Watch,
         pacer: Pacer | None,
         recorder: Recorder | None,
@@ -114,7 +101,7 @@ class DriveReport:
         ticks, dt = watch.ticks, watch.timestep
         steps = np.diff(watch.time[:ticks])
         missed = int(np.sum(np.maximum(0, np.rint(steps[np.isfinite(steps)] / dt) - 1))) if ticks > 1 else 0
-        words = list(granted)
+        words = [f"the tick ran in {supervisor.engine}", *granted]
         if pacer is not None:
             words.append(pacer.words())
         if recorder is not None:
@@ -136,7 +123,7 @@ class DriveReport:
             without=tuple(np.asarray(supervisor.score.without).tolist()),
             corrected=tuple(np.asarray(supervisor.score.corrected).tolist()),
             health={str(flag.name): count for flag, count in supervisor.counts.items() if count},
-            beliefs=watch.beliefs,
+            beliefs=beliefs,
             refused=dict(adapter.refused) if isinstance(adapter, RemoteLearning) else {},
             missed=missed,
             microseconds=_times(watch),

@@ -1,4 +1,4 @@
-"""Memory that several processes see: a record that is swapped whole, and a ring of rows from one writer to one reader.
+"""Memory that several processes see: a record that is swapped whole, and a queue of rows from one writer to one reader.
 
 No lock anywhere: neither side ever waits for the other, and either may be killed at any time.
 """
@@ -19,7 +19,7 @@ from retorque.work.errors import RetorqueError
 
 _HEAD = 64
 """Bytes before the first slot or row."""
-_RECORD, _RING = 0x52455430_31524543, 0x52455430_31524E47
+_RECORD, _QUEUE = 0x52455430_31524543, 0x52455430_31524E47
 """First word of each kind of block; the digits are the layout's version."""
 _SLOTS = 3
 """Versions kept: a reader has two further publications' time to copy one."""
@@ -132,8 +132,8 @@ class SharedRecord(SharedBlock):
         return _HEAD + version % _SLOTS * (_SLOT.size + self.capacity)
 
 
-class SharedRing(SharedBlock):
-    """Rows of 64-bit numbers from one process to another, in order; a full ring refuses new rows and counts them.
+class SharedQueue(SharedBlock):
+    """Rows of 64-bit numbers from one process to another, in order; a full one refuses new rows and counts them.
 
     Args:
         rows: how many it holds.
@@ -144,17 +144,17 @@ class SharedRing(SharedBlock):
     def __init__(self, rows: int = 0, width: int = 0, path: str = ""):
         super().__init__(_HEAD + 8 * rows * width, path)
         if path:
-            if self.word(0) != _RING:
-                raise RetorqueError(f"'{path}' holds no shared ring of this version; update both sides")
+            if self.word(0) != _QUEUE:
+                raise RetorqueError(f"'{path}' holds no shared queue of this version; update both sides")
         else:
             self.set_word(32, rows)
             self.set_word(40, width)
-            self.set_word(0, _RING)
+            self.set_word(0, _QUEUE)
         self.rows, self.width = self.word(32), self.word(40)
         self.table = np.frombuffer(self.memory, np.float64, self.rows * self.width, _HEAD).reshape(
             self.rows, self.width
         )
-        """(rows, width) the ring itself."""
+        """(rows, width) the queue itself."""
         self._written = self.word(8)
 
     @property
@@ -169,11 +169,11 @@ class SharedRing(SharedBlock):
 
     @property
     def refused(self) -> int:
-        """Rows that found the ring full."""
+        """Rows that found it full."""
         return self.word(24)
 
     def slot(self) -> int:
-        """Index of the row to be written next; -1 where the ring is full, which is counted."""
+        """Index of the row to be written next; -1 where it is full, which is counted."""
         if self._written - _WORD.unpack_from(self.memory, 16)[0] >= self.rows:
             self.set_word(24, self.word(24) + 1)
             return -1

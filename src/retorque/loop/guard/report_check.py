@@ -44,6 +44,7 @@ class ReportCheck:
         self.torque = TorqueCheck(limit, shape, timestep, settings.torque_delay)
         self.motion = MotionCheck(robot, shape, timestep)
         self._from_sent = settings.torque_from == "sent"
+        self._watching = settings.torque_from == "other"
         self._limit = 1.001 * limit
         self._speed = settings.velocity_margin * np.minimum(robot.velocity_limit, ABSURD)
         self._low, self._high = robot.lower - settings.position_margin, robot.upper + settings.position_margin
@@ -56,7 +57,7 @@ class ReportCheck:
         self._flat_expected = self._flat[3:]
         self._tolerance = np.zeros((3, *(1,) * len(lead), shape[-1]))
         self._tolerance[0], self._tolerance[1] = self.motion.far, self.motion.jump
-        self._tolerance[2] = self.torque.tolerance
+        self._tolerance[2] = np.inf if self._watching else self.torque.tolerance
         self._off, self._fine = np.zeros((3, *shape)), np.zeros((3, *shape), dtype=bool)
         self._look = max(2, round(LOOK / timestep))
         self._nothing, self._nobody = np.zeros(shape, dtype=bool), np.zeros(lead, dtype=np.int64)
@@ -132,9 +133,9 @@ class ReportCheck:
         raw, expected = self.now.copy(), self._expected
         if self.calm:
             self.motion.relax(expected)
-        motion = self.motion.take(raw, expected, step, self.torque.newest)
+        motion = self.motion.take(raw, expected, step, raw[2] if self._watching else self.torque.newest)
         finite = np.isfinite(raw[2]) & (np.abs(raw[2]) < ABSURD)
-        wrong = ~finite | self.torque.wrong(raw[2])
+        wrong = ~finite if self._watching else ~finite | self.torque.wrong(raw[2])
         saturated = finite & (np.abs(raw[2]) > self._limit)
         wrong |= saturated
         bad = np.stack([motion.suspect, wrong])

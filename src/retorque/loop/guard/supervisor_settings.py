@@ -34,9 +34,9 @@ class SupervisorSettings:
     """How many times its velocity limit a joint may have before the correction fades; at 4/3 of that it is off."""
     hold: float = 0.05
     """How long the last good nominal torque stands in for one that is not finite, before gravity alone does [s]."""
-    torque_from: Literal["report", "sent"] = "report"
-    """What the adapter takes for the applied torque: the robot's report, checked against what was sent, or (of a robot
-    that reports none) what was sent."""
+    torque_from: Literal["report", "sent", "other"] = "report"
+    """What the adapter takes for the applied torque: the robot's report, checked against what was sent; (of a robot
+    that reports none) what was sent; or the report as it is, where somebody else drives and we only watch."""
     torque_delay: float = 0.008
     """Longest delay of torque reports; never less than five ticks [s]."""
     trip_after: float = 2.0

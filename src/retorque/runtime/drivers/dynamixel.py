@@ -14,7 +14,7 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import MotorReport, State
 from retorque.runtime.drivers import dynamixel_protocol as wire
 from retorque.runtime.drivers.driver import Driver, RobotStopped
-from retorque.runtime.drivers.dynamixel_motors import motors_of, with_rotors
+from retorque.runtime.drivers.dynamixel_motors import servo_motors, with_rotors
 from retorque.runtime.drivers.dynamixel_protocol import Address
 from retorque.runtime.drivers.wiring import numbers, read_wiring
 from retorque.work.array import Array
@@ -41,9 +41,9 @@ class DynamixelWiring:
     zeros: tuple[float, ...] = ()
     """Servo angle at joint position 0 [rad]; default: pi, the middle."""
     motor: str = ""
-    """XC330, XM430-W210 or XM430-W350; default: what the card says."""
+    """A motor on board (XC330, XC330-M288, XM430-W210, ...) or the path of its card; default: what the card says."""
     torque_constants: tuple[float, ...] = ()
-    """Joint torque per current [N·m/A] instead of the motor's own (a LEAP hand's XC330: 0.333)."""
+    """Joint torque per current [N·m/A] instead of the motor's own."""
     baud: int = 4_000_000
     """Of the bus [bit/s]."""
     rate: float = 200.0
@@ -73,12 +73,9 @@ class Dynamixel(Driver):
 
     def __init__(self, robot: Robot, port: str, *, wiring: Path | None = None):
         self.wiring = w = read_wiring(wiring, DynamixelWiring)
-        motors = motors_of(robot, w.motor)
-        units = {motor.current_unit for motor in motors}
-        if len(units) > 1:
-            raise RetorqueError("servos with different units of current on one bus are not supported; drive them apart")
+        motors = servo_motors(robot, w.motor)
         super().__init__(with_rotors(robot, motors))
-        n, self._unit = robot.n, units.pop()
+        n, self._unit = robot.n, motors[0].current_step
         self.ids = [int(x) for x in (w.ids or range(1, n + 1))]
         if len(self.ids) != n or len(set(self.ids)) != n or not all(0 <= x < 253 for x in self.ids):
             raise RetorqueError(f"'ids' in the wiring must be {n} different numbers from 0 to 252, one a joint")

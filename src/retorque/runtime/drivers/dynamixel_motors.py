@@ -1,43 +1,26 @@
-"""What is known of Dynamixel servos: torque per current, the unit of current, and the rotor's inertia at the joint."""
+"""The motor cards of Dynamixel servos as a bus needs them, and their rotors in the robot's card."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
+from retorque.robots.motor import Motor, load_motor, motors_of
 from retorque.robots.robot import Link, Robot
-from retorque.work.errors import unknown
+from retorque.work.errors import RetorqueError
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServoMotor:
-    """One type of servo; measured by the makers of ToddlerBot, units of current from the manual."""
-
-    torque_constant: float
-    """Torque at the joint per current [N·m/A]."""
-    current_unit: float
-    """[A]"""
-    armature: float
-    """Rotor inertia seen at the joint [kg·m²]."""
+def servo_motors(robot: Robot, motor: str = "") -> tuple[Motor, ...]:
+    """The motor of each joint: the one named, or what the card says; all of one unit of current."""
+    motors = (load_motor(motor),) * robot.n if motor else motors_of(robot)
+    for one in motors:
+        one.require("torque_constant", "current_step")
+    if len({one.current_step for one in motors}) > 1:
+        raise RetorqueError("servos with different units of current on one bus are not supported; drive them apart")
+    return motors
 
 
-MOTORS = {
-    "XC330": ServoMotor(torque_constant=0.8, current_unit=0.001, armature=0.0048),
-    "XM430-W210": ServoMotor(torque_constant=1.054, current_unit=0.00269, armature=0.0022),
-    "XM430-W350": ServoMotor(torque_constant=1.667, current_unit=0.00269, armature=0.0025),
-}
-"""Servos that can be driven by current, by name."""
-
-
-def motors_of(robot: Robot, motor: str = "") -> list[ServoMotor]:
-    """The motor of each joint: the one named, or what the card says."""
-    names = [motor or joint.motor for joint in robot.joints]
-    for name in names:
-        if name not in MOTORS:
-            raise unknown(f"motor of '{robot.name}' (name it in the wiring)", name, MOTORS)
-    return [MOTORS[name] for name in names]
-
-
-def with_rotors(robot: Robot, motors: list[ServoMotor]) -> Robot:
+def with_rotors(robot: Robot, motors: Sequence[Motor]) -> Robot:
     """The robot with the motors' rotor inertias where its card has none: they outweigh a finger's links."""
     rotors = iter(motors)
 
@@ -45,6 +28,7 @@ def with_rotors(robot: Robot, motors: list[ServoMotor]) -> Robot:
         if link.joint is None or link.joint.kind == "free":
             return link
         motor = next(rotors)
+        motor.require("armature")
         armature = link.joint.armature or motor.armature
         return replace(link, joint=replace(link.joint, armature=armature))
 

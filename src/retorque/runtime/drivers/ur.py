@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
+import os
 import re
 import socket
+import sys
 import time
 from typing import Any
 
@@ -32,6 +35,8 @@ SILENCE = 0.2
 """Time without a new report after which the robot counts as gone [s]."""
 LOOK = 0.0001
 """Time between two looks for a new report [s]."""
+LEFT: list[tuple[Any, Any]] = []
+"""Clients of robots that are out of reach: ur_rtde crashes when it is taken down while it tries to reconnect."""
 NO_FRICTION = [0.0] * JOINTS
 """Shares of the robot's own friction compensation: none, the adapter's work starts from the bare joint."""
 
@@ -66,6 +71,7 @@ class UniversalRobot(Driver):
                 self._receive = RTDEReceiveInterface(host, 1.0 / self.timestep, VARIABLES)
         except RuntimeError as error:
             raise RobotStopped(f"no UR arm at '{host}': {error}; check --host and the network") from error
+        self._lost = False  # whether the robot is out of reach
         self._stamp = float("nan")
         self._goal = np.zeros(JOINTS)
 
@@ -89,6 +95,7 @@ class UniversalRobot(Driver):
         receive, until = self._receive, time.monotonic() + SILENCE
         while (stamp := receive.getTimestamp()) == self._stamp:
             if time.monotonic() > until:
+                self._lost = True
                 raise RobotStopped("the arm has fallen silent: no reports come; check the network and the controller")
             time.sleep(LOOK)
         self._stamp = stamp
@@ -107,6 +114,7 @@ class UniversalRobot(Driver):
         if safety & wire.PROTECTIVE:
             raise RobotStopped("the arm has stopped: protective stop; clear the cause and unlock it at the pendant")
         if self.acting and not self._receive.getRobotStatus() & wire.RUNNING:
+            self._lost = not self._receive.isConnected()
             raise RobotStopped("the arm has stopped: its program no longer runs; look at the pendant's log")
 
     def _send(self, torque: Array) -> None:
@@ -116,6 +124,12 @@ class UniversalRobot(Driver):
 
     def _end(self) -> None:
         control, self._control = self._control, None
+        if self._lost:
+            if not LEFT:
+                atexit.register(_leave)
+            LEFT.append((control, self._receive))
+            self._receive = None
+            return
         if control is not None:
             with contextlib.suppress(Exception), _quiet():
                 control.stopScript()
@@ -125,6 +139,13 @@ class UniversalRobot(Driver):
         if receive is not None:
             with contextlib.suppress(Exception), _quiet():
                 receive.disconnect()
+
+
+def _leave() -> None:
+    """End the process without taking ur_rtde down: it aborts while it tries to reconnect."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(2)
 
 
 def _polyscope(host: str) -> tuple[int, int]:

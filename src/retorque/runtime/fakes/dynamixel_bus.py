@@ -17,7 +17,7 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
 from retorque.robots.library import load
 from retorque.runtime.drivers import dynamixel_protocol as wire
-from retorque.runtime.drivers.dynamixel_motors import MOTORS, with_rotors
+from retorque.runtime.drivers.dynamixel_motors import servo_motors, with_rotors
 from retorque.runtime.drivers.dynamixel_protocol import Address, Instruction
 from retorque.runtime.fakes.hidden_robot import FakeSettings, hidden_target
 from retorque.work.errors import RetorqueError, unknown
@@ -41,8 +41,8 @@ class DynamixelBusSettings(FakeSettings):
 
     robot: str = "leap_hand"
     """A robot on board, or the path of a card, URDF or MJCF."""
-    motor: str = "XC330"
-    """Which servos: XC330, XM430-W210 or XM430-W350."""
+    motor: str = ""
+    """A motor on board, such as XC330 or XM430-W350; default: what the card says."""
     first_id: int = 1
     """Number of the first joint's servo; the others follow."""
     victim: int = 0
@@ -59,8 +59,6 @@ class DynamixelBusSettings(FakeSettings):
         for _, name in self.due():
             if name not in FAULTS:
                 raise unknown("fault", name, FAULTS)
-        if self.motor not in MOTORS:
-            raise unknown("motor", self.motor, MOTORS)
         if not 0.0 <= self.lockstep <= 0.1:
             raise RetorqueError(f"--lockstep must be between 0 and 0.1 s, not {self.lockstep}")
 
@@ -75,9 +73,9 @@ class DynamixelBus:
     def __init__(self, settings: DynamixelBusSettings):
         settings.check()
         self.settings = settings
-        motor = MOTORS[settings.motor]
         robot = load(settings.robot)
-        self.robot = with_rotors(robot, [motor] * robot.n)
+        motors = servo_motors(robot, settings.motor)
+        self.robot = with_rotors(robot, motors)
         self.target = hidden_target(settings, self.robot, STEP)
         n = self.robot.n
         self.ids = {settings.first_id + k: k for k in range(n)}
@@ -86,7 +84,8 @@ class DynamixelBus:
             self._put(k, Address.MODEL, 2, MODEL)
             self._put(k, Address.ID, 1, servo)
             self._put(k, Address.OPERATING_MODE, 1, wire.POSITION_MODE)
-        self._constant, self._unit = motor.torque_constant, motor.current_unit
+        self._constant = np.array([motor.torque_constant for motor in motors])
+        self._unit = motors[0].current_step
         inertia = RigidBody(self.robot).mass_matrix(self.robot.home)
         self._stiffness = np.maximum(BANDWIDTH**2 * np.diagonal(inertia), 0.5)
         self._damping = critical_damping(self.robot, self._stiffness)
@@ -104,14 +103,15 @@ class DynamixelBus:
         tty.setraw(self._slave)
         self.path = os.ttyname(self._slave)
         """The serial port."""
-        self._measure()
+        for k in range(n):
+            self._write(k, Address.TORQUE_ENABLE, b"\x01")  # it holds itself until somebody drives it
 
     def serve(self, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Serve while `goes_on`."""
         begin, paused = time.monotonic(), self.target.time
         try:
             while goes_on():
-                if select.select([self._master], [], [], 0.0 if self._behind(begin, paused) else STEP)[0]:
+                if select.select([self._master], [], [], max(0.0, STEP - self._behind(begin, paused)))[0]:
                     self._buffer += os.read(self._master, 4096)
                     for servo, instruction, parameters in wire.packets(self._buffer):
                         self._take(servo, instruction, parameters)
@@ -145,7 +145,7 @@ class DynamixelBus:
             if not table[Address.TORQUE_ENABLE] or table[Address.WATCHDOG] == 255:
                 continue
             if table[Address.OPERATING_MODE] == wire.CURRENT_MODE:
-                torque[k] = self._get(k, Address.GOAL_CURRENT, 2) * self._unit * self._constant
+                torque[k] = self._get(k, Address.GOAL_CURRENT, 2) * self._unit * self._constant[k]
             else:
                 goal = self._get(k, Address.GOAL_POSITION, 4) * wire.POSITION_UNIT - np.pi
                 error = goal - target.position[k]

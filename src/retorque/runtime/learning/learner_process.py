@@ -23,7 +23,7 @@ from retorque.runtime.learning.remote_learning import Twin
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.processes import end_with_parent
-from retorque.work.shared_memory import SharedRecord, SharedRing
+from retorque.work.shared_memory import SharedQueue, SharedRecord
 
 ROWS = 8192
 """Reports that may wait for the learner; a stalled one loses what comes after."""
@@ -72,7 +72,7 @@ class ProcessLink:
 
     def __init__(self, spec: LearnerSpec, robot: Robot):
         self.refused: Counter[str] = Counter()
-        self._ring = SharedRing(ROWS, 1 + 3 * robot.n)
+        self._ring = SharedQueue(ROWS, 1 + 3 * robot.n)
         self._record = SharedRecord(CAPACITY)
         self._version = 0
         self._folder = tempfile.TemporaryDirectory(prefix="retorque-learner-")
@@ -128,7 +128,7 @@ def main() -> None:
     end_with_parent(int(sys.argv[1]), period=0.1)
     try:
         words = json.load(sys.stdin)
-        ring, record = SharedRing(path=words["ring"]), SharedRecord(path=words["record"])
+        ring, record = SharedQueue(path=words["ring"]), SharedRecord(path=words["record"])
         twin = Twin(LearnerSpec(**words["spec"]).make(load(words["card"])))
     except RetorqueError as error:
         _say(str(error))

@@ -175,7 +175,6 @@ class Twin:
 
     def __init__(self, adapter: Adapter):
         self.adapter = adapter
-        self._ticks = 0
 
     def take(self, rows: Array) -> bytes | None:
         """Observe reports (count, 1 + 3 n) in order and learn where it is due; the newest belief as bytes, if any.
@@ -187,9 +186,8 @@ class Twin:
         with np.errstate(all="ignore"):
             for left, row in zip(range(len(rows) - 1, -1, -1), rows, strict=True):
                 self.adapter.observe(report_of(row, self.adapter.robot.n))
-                if self._ticks % self.adapter.learn_every == 0 and not (behind and left >= self.adapter.learn_every):
+                if self.adapter.due() and not (behind and left >= self.adapter.learn_every):
                     newest = self._learnt() or newest
-                self._ticks += 1
         return None if newest is None else encode_belief(newest, int(self.adapter.health))
 
     def _learnt(self) -> Belief | None:

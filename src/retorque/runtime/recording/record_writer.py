@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from retorque.logs.recording import ABOUT, CDR, TOPIC, TYPE, TickLayout
 from retorque.runtime.recording.recorder import LOST_FILE
-from retorque.work.shared_memory import SharedRing
+from retorque.work.shared_memory import SharedQueue
 
 CHUNK_TICKS = 100
 """Ticks that are written at once: what a killed writer may leave half-written, and the ring still holds."""
@@ -30,7 +30,7 @@ class TickWriter:
         about: whose recording it is.
     """
 
-    def __init__(self, ring: SharedRing, path: Path, about: dict[str, Any]):
+    def __init__(self, ring: SharedQueue, path: Path, about: dict[str, Any]):
         from mcap.writer import CompressionType, Writer
 
         self.layout = TickLayout(len(about["joints"]))
@@ -75,7 +75,7 @@ def main() -> int:
     path = Path(sys.argv[2])
     try:
         about = json.loads(sys.stdin.buffer.readline())
-        ring = SharedRing(path=sys.argv[1])
+        ring = SharedQueue(path=sys.argv[1])
         writer = TickWriter(ring, path, about)
     except ModuleNotFoundError:
         _say("recordings need mcap; run: pip install 'retorque[record]'")

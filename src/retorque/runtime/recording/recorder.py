@@ -21,7 +21,7 @@ from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_file, versions
-from retorque.work.shared_memory import SharedRing
+from retorque.work.shared_memory import SharedQueue
 
 ROWS = 16_384
 """Ticks that the ring holds: 16 s at 1 kHz, more than a new writer takes to start."""
@@ -53,7 +53,7 @@ class Recorder:
             raise RetorqueError(f"a recording's name ends in .mcap, not '{self.path.name}'")
         check_file(self.path)
         self.layout = TickLayout(robot.n)
-        self._ring = SharedRing(ROWS, self.layout.width)
+        self._ring = SharedQueue(ROWS, self.layout.width)
         self._row, self._offset = self.layout.row, self._ring.memory.size() - 8 * ROWS * self.layout.width
         self._zeros = np.zeros(robot.n)
         self._count = 0

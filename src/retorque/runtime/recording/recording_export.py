@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from retorque.logs.mcap_log import Recording, RecordingTable
+from retorque.logs.mcap_log import RecordingTable, RobotRecording
 from retorque.logs.recording import SCALARS, VECTORS
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 
 
-def write_parquet(recording: Recording, path: Path) -> Path:
+def write_parquet(recording: RobotRecording, path: Path) -> Path:
     """Write the ticks as columns that `retorque identify` knows: time, q1.., qd1.., tau1.., and everything else."""
     try:
         import pyarrow
@@ -30,7 +30,7 @@ def write_parquet(recording: Recording, path: Path) -> Path:
     return write_whole(path, file.getvalue())
 
 
-def write_bag(recording: Recording, folder: Path) -> Path:
+def write_bag(recording: RobotRecording, folder: Path) -> Path:
     """Write the ticks as a ROS 2 bag: /joint_states, efforts of what was asked and sent, /health and /belief."""
     try:
         from rosbags.rosbag2 import Writer

@@ -16,7 +16,7 @@ from rich.table import Table
 from retorque.adapt import make
 from retorque.control.action import TorqueAction
 from retorque.control.direct_torque import DirectTorque
-from retorque.logs.mcap_log import Recording, read_recording
+from retorque.logs.mcap_log import RobotRecording, read_recording
 from retorque.loop.loop import Loop
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.robots.command import Command
@@ -38,7 +38,7 @@ class ReplaySettings:
     """MCAP file of `retorque drive --record` or `retorque record`."""
     robot: str = ""
     """A robot on board, or the path of a card, URDF or MJCF; default: the one that the recording names."""
-    adapter: str = "recursive"
+    adapter: str = "default"
     """What would have corrected."""
     weights: Path | None = None
     """A file of weights instead of the adapter's own."""
@@ -61,7 +61,7 @@ class RecordedPlant:
 
     takes: Literal["torque", "position"] = "torque"
 
-    def __init__(self, recording: Recording):
+    def __init__(self, recording: RobotRecording):
         self.timestep = recording.timestep
         ticks = recording.ticks
         self._time = ticks["time"]
@@ -89,7 +89,7 @@ class RecordedNominal:
 
     period = 0.0
 
-    def __init__(self, recording: Recording, plant: RecordedPlant):
+    def __init__(self, recording: RobotRecording, plant: RecordedPlant):
         self._plant, self._nominal = plant, np.ascontiguousarray(recording.ticks["nominal"])
 
     def reset(self, state: State) -> None:
@@ -167,12 +167,12 @@ def replay(settings: ReplaySettings) -> Outcome:
 
 
 def replay_recording(
-    recording: Recording, robot: Robot, adapter: str, weights: Path | None = None, seed: int = 0
+    recording: RobotRecording, robot: Robot, adapter: str, weights: Path | None = None, seed: int = 0
 ) -> tuple[ReplayReport, Array]:
     """Let an adapter watch a recording; its scores, and the correction at each tick, (ticks, n) [N·m]."""
     plant = RecordedPlant(recording)
     made = make(adapter, robot, timestep=recording.timestep, seed=seed, weights=weights)
-    watcher = Supervisor(made, SupervisorSettings(shadow=True))
+    watcher = Supervisor(made, SupervisorSettings(shadow=True, torque_from="other"))
     loop = Loop(plant, RecordedNominal(recording, plant), DirectTorque(), watcher)
     count = len(recording.ticks)
     correction = np.zeros((count, robot.n))

@@ -17,6 +17,8 @@ from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 MOTIONS = ("hold", "sines", "home-sines")
+FULL = 4.0
+"""Sines that last less are smaller: they begin and end at rest, so a short one would be violent [s]."""
 MARGIN = 0.1
 """Distance to the joint limits that sines keep [rad]."""
 
@@ -75,6 +77,7 @@ def make_motion(name: str, robot: Robot, position: Array, duration: float, seed:
     if name in ("sines", "home-sines"):
         centre = position if name == "sines" else np.asarray(robot.home)
         room = np.minimum(centre - robot.lower, robot.upper - centre) - MARGIN
+        scale *= min(1.0, duration / FULL)
         amplitude = np.clip(scale * profile_of(robot).tracking_amplitude, 0.0, np.maximum(room, 0.0) / 1.25)
         cycles = (3.0 * duration / 16.0, 7.0 * duration / 16.0)  # the speeds of the tracking bench
         drawn = WindowedSines.sample(centre, amplitude, 1, duration, seed, cycles=cycles)

@@ -32,12 +32,19 @@ def test_plans_models_and_samples_come_through_arrays() -> None:
     assert samples.states.shape == (3, 4) and samples.inputs.shape == (2, 1) and samples.valid.all()
 
 
-def test_killed_workers_come_back_and_limits_hold() -> None:
-    kills = {80: "planner", 110: "modeller"}
+def test_killed_workers_are_started_again_and_limits_hold() -> None:
+    kills = {120: "planner", 160: "modeller"}
     trace = run_real_time("cartpole", RunSettings(seed=1000), 4.0, kill=lambda tick: kills.get(tick, ""))
-    assert trace.ticks == 400 and trace.plans > 3 and trace.models > 3
+    assert trace.ticks == 400 and trace.models >= 1 and trace.largest <= 1.0
     assert trace.restarts["planner"] >= 1 and trace.restarts["modeller"] >= 1
-    assert trace.gaps and trace.largest <= 1.0
+
+
+@pytest.mark.slow
+def test_ten_kills_of_each_and_a_plan_is_back_in_a_second() -> None:
+    kills = {150 + 140 * k: ("planner", "modeller")[k % 2] for k in range(20)}
+    trace = run_real_time("cartpole", RunSettings(seed=1000), 30.0, kill=lambda tick: kills.get(tick, ""))
+    assert trace.missed <= 0.01 * trace.ticks and trace.starved == 0 and trace.largest <= 1.0
+    assert len(trace.gaps) == 20 and max(trace.gaps) < 1.0
 
 
 def test_an_oracle_cannot_work_elsewhere() -> None:

@@ -10,7 +10,7 @@ from retorque.loop.health import Health
 from retorque.physics.dynamics import Dynamics
 from retorque.plan.feedback import PlanAction
 from retorque.plan.modelling.model import Model
-from retorque.plan.modelling.window import Samples, Window
+from retorque.plan.modelling.window import Samples, SampleWindow
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.plan.plan import Plan
 from retorque.robots.state import State
@@ -54,7 +54,7 @@ class MpcPolicy:
             raise RetorqueError(f"the smoothed window cannot be longer than the buffer of {length} samples")
         self.dynamics, self.fit, self.workers, self.smoothed = dynamics, fit, workers, smoothed
         n = dynamics.robot.n
-        self.window = Window(length, 2 * n, dynamics.inputs, dynamics.timestep)
+        self.window = SampleWindow(length, 2 * n, dynamics.inputs, dynamics.timestep)
         self.health = Health.OK
         """Codes of this tick."""
         self._fade = 0.8

@@ -275,7 +275,7 @@ def work(role: str, make: Maker, paths: dict[str, str]) -> None:
         seen = version
         found = read(blocks["history"])
         if found is not None:
-            job.turn(samples_of(found), found["estimate"])
+            job.turn(samples_of(found), np.array(found["estimate"]))
 
 
 class PlanningJob:

@@ -15,9 +15,9 @@ from retorque.plan.modelling.confidence import Confidence, sliding_friction
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.plan.modelling.information import Information
 from retorque.plan.modelling.model import Modeller
-from retorque.plan.modelling.oracles import Oracle
+from retorque.plan.modelling.oracles import OracleModeller
 from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, Weighted
-from retorque.plan.modelling.window import Window
+from retorque.plan.modelling.window import SampleWindow
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.tasks.mpc.library import make_task
 from retorque.tasks.mpc.task import MpcTask
@@ -41,7 +41,7 @@ def watch(
 ) -> list[Array | bool | int]:
     """Samples of a pushed cart-pole whose masses change by a factor; when changes were found, and the last model."""
     rng = np.random.default_rng(seed)
-    window = Window(modeller.longest, 4, 1, fit.dynamics.timestep)
+    window = SampleWindow(modeller.longest, 4, 1, fit.dynamics.timestep)
     p, x, found = np.array([1.0, 0.5]), np.array([0.0, 2.0, 0.0, 0.0]), []
     u = np.zeros(1)
     for k in range(steps):
@@ -75,7 +75,7 @@ def test_information_grows_its_window_and_its_bands_hold_the_truth(fit: WindowFi
 
 def test_what_the_motion_does_not_show_is_frozen_and_named(fit: WindowFit, task: MpcTask) -> None:
     modeller = Information(task.free, fit)
-    window = Window(60, 4, 1, 0.01)
+    window = SampleWindow(60, 4, 1, 0.01)
     rng = np.random.default_rng(1)
     for k in range(40):  # hangs at rest: no mass shows
         window.add(0.01 * k, np.array([0.0, np.pi, 0.0, 0.0]) + fit.noise * rng.standard_normal(4), np.zeros(1))
@@ -115,8 +115,8 @@ def test_the_published_policies_follow_their_rules(task: MpcTask, fit: WindowFit
 
 def test_oracles_know_and_know_late(task: MpcTask) -> None:
     truth = {"p": np.array([1.0, 1.0])}
-    now, late = (Oracle(task.free, lambda: truth["p"], k) for k in (0, 3))
-    window = Window(5, 4, 1, 0.01)
+    now, late = (OracleModeller(task.free, lambda: truth["p"], k) for k in (0, 3))
+    window = SampleWindow(5, 4, 1, 0.01)
     for k in range(8):
         window.add(0.01 * k, np.zeros(4), np.zeros(1))
         truth["p"] = np.array([1.0, 1.0 + k])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.plan.modelling.window import Window
+from retorque.plan.modelling.window import SampleWindow
 
 
-def filled(count: int, length: int = 6) -> Window:
-    window = Window(length, 2, 1, 0.1)
+def filled(count: int, length: int = 6) -> SampleWindow:
+    window = SampleWindow(length, 2, 1, 0.1)
     for k in range(count):
         assert window.add(0.1 * k, np.array([k, -k]), np.array([10.0 * k]))
     return window

@@ -62,7 +62,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedCall:
     """A call, and what must be done before it outside the clock."""
 
     run: Callable[[], object]
@@ -111,7 +111,7 @@ def _row(robot: str, method: str, metric: str, values: Array, extra: dict[str, f
     )
 
 
-def _alternating(calls: dict[str, Timed], repeats: int) -> dict[str, Array]:
+def _alternating(calls: dict[str, TimedCall], repeats: int) -> dict[str, Array]:
     """Duration of each call by turns, (repeats,) [ms], after a warm-up."""
     out = {name: np.empty(repeats) for name in calls}
     for call in calls.values():
@@ -165,7 +165,7 @@ def _panda(settings: Settings) -> Problem:
     )
 
 
-def _ours(problem: Problem) -> Timed:
+def _ours(problem: Problem) -> TimedCall:
     """One iteration: expansion, linearisation, backward pass, rollout of the whole step and its cost."""
     dynamics = make_dynamics(problem.robot, problem.timestep, backend="tree")
     cost = QuadraticCost(
@@ -182,10 +182,10 @@ def _ours(problem: Problem) -> Timed:
         assert found is not None
         return cost.value(*found)
 
-    return Timed(iteration)
+    return TimedCall(iteration)
 
 
-def _crocoddyl(problem: Problem) -> Timed:
+def _crocoddyl(problem: Problem) -> TimedCall:
     """One iteration of the same: derivatives, backward pass, rollout of the whole step."""
     import crocoddyl
 
@@ -229,10 +229,10 @@ def _crocoddyl(problem: Problem) -> Timed:
         solver.forwardPass(1.0)
         return None
 
-    return Timed(iteration, prepare)
+    return TimedCall(iteration, prepare)
 
 
-def _identification(settings: Settings) -> Timed:
+def _identification(settings: Settings) -> TimedCall:
     """One Gauss-Newton iteration: ten parameters of seven joints, the first state unknown too."""
     robot, dt = Robot.load("panda"), 0.01
     selection = Selection(robot, ["damping", "centre link7"], Parameters.ideal(robot))
@@ -254,4 +254,4 @@ def _identification(settings: Settings) -> Timed:
         shift[0] += 1e-9  # other parameters each time, as in a fit
         return fit.iteration(samples, guess + shift[0], prior)
 
-    return Timed(iteration)
+    return TimedCall(iteration)

@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.plan.modelling.model import Model, Modeller
 from retorque.plan.modelling.window import Samples
-from retorque.plan.modelling.window_fit import Fit, WindowFit
+from retorque.plan.modelling.window_fit import FittedWindow, WindowFit
 from retorque.work.array import Array
 
 
@@ -38,7 +38,7 @@ class Anchor:
     """An estimate that later samples are held against."""
 
     number: int
-    fit: Fit
+    fit: FittedWindow
 
 
 class Information(Modeller):
@@ -101,18 +101,18 @@ class Information(Modeller):
         )
         return self._publish(model)
 
-    def _fitted(self, recent: Samples, changed: bool) -> Fit | None:
+    def _fitted(self, recent: Samples, changed: bool) -> FittedWindow | None:
         guesses = [self.model.p]
         if changed or len(recent.states) <= 12:
             guesses.append(self.free.clip(self.free.lower + 0.5 * self.free.span))
-        best: Fit | None = None
+        best: FittedWindow | None = None
         for guess in guesses:
             found = self.fit.fit(recent, guess, self._prior, centre=self._centre, iterations=self.settings.iterations)
             if found is not None and (best is None or self._cost(found) < self._cost(best)):
                 best = found
         return best
 
-    def _cost(self, found: Fit) -> float:
+    def _cost(self, found: FittedWindow) -> float:
         off = found.p - self._centre
         return found.misfit + float(off @ self._prior @ off)
 
@@ -130,7 +130,7 @@ class Information(Modeller):
                 return True
         return False
 
-    def _frozen(self, found: Fit) -> tuple[Array, tuple[str, ...], float]:
+    def _frozen(self, found: FittedWindow) -> tuple[Array, tuple[str, ...], float]:
         """The parameters with what the window says little about as it was, its names, and the share that is seen."""
         scale = 1.0 / np.sqrt(np.diag(self._prior))
         window = (found.information - self._prior) * scale * scale[:, None] / self._level

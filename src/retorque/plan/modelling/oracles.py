@@ -14,7 +14,7 @@ from retorque.plan.modelling.window import Samples
 from retorque.work.array import Array
 
 
-class Oracle(Modeller):
+class OracleModeller(Modeller):
     """The true parameters, `late` samples ago.
 
     Args:

@@ -37,7 +37,7 @@ class Samples:
         return Samples(self.time, self.number - back, self.states[:end], self.inputs[: end - 1], self.valid[:end])
 
 
-class Window:
+class SampleWindow:
     """A sliding window of samples at a fixed period.
 
     A sample that is missing or not finite is marked and carries no weight; the inputs go on. A clock that runs back,

@@ -38,7 +38,7 @@ class FitSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class FittedWindow:
     """What a window says."""
 
     p: Array
@@ -93,7 +93,7 @@ class WindowFit:
         free: bool = True,
         known_first: bool = False,
         iterations: int | None = None,
-    ) -> Fit | None:
+    ) -> FittedWindow | None:
         """The fit from a guess on; None where no guess can be simulated.
 
         Args:
@@ -153,7 +153,7 @@ class WindowFit:
             return None
         return _step(found[0], found[1], 0.0, self.free.size, p, self.free, True, states.shape[1])
 
-    def surprise(self, samples: Samples, anchor: Fit, level: float = 1.0) -> tuple[float, int]:
+    def surprise(self, samples: Samples, anchor: FittedWindow, level: float = 1.0) -> tuple[float, int]:
         """Squared prediction errors of samples after an older estimate, in units of their covariance, and how many.
 
         Args:
@@ -277,7 +277,7 @@ class WindowFit:
 
     def _result(
         self, best: tuple[Array, Array, float, Array, Array, Array], p: Array, size: int, converged: bool
-    ) -> Fit:
+    ) -> FittedWindow:
         hessian, _, _, residuals, state, newest = best
         scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         covariance = scale[:, None] * np.linalg.pinv(hessian * scale * scale[:, None], rcond=1e-12) * scale
@@ -289,7 +289,7 @@ class WindowFit:
         states = hessian[size:, size:]
         cross = hessian[:size, size:]
         information = hessian[:size, :size] - cross @ np.linalg.pinv(states, rcond=1e-12) @ cross.T
-        return Fit(p, covariance[:size, :size], information, state, joint, residuals, converged)
+        return FittedWindow(p, covariance[:size, :size], information, state, joint, residuals, converged)
 
 
 def _step(

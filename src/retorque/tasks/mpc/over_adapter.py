@@ -36,7 +36,7 @@ NOISE = (5e-4, 5e-3)
 """Standard deviation of positions [rad] and velocities [rad/s]."""
 
 
-class Guess(Modeller):
+class IdealModel(Modeller):
     """Keeps the first guess: plans with the ideal model."""
 
     name = "ideal"
@@ -108,7 +108,7 @@ def _planner(robot: Robot, plan_with: str) -> tuple[MpcPolicy, QuadraticCost]:
     weights = np.concatenate([np.full(n, 200.0), np.full(n, 2.0)])
     cost = QuadraticCost(robot, start, running=0.05 * weights, final=weights, effort=1e-4)
     planner = Planner(ILQR(dynamics, PlannerSettings(horizon=40, iterations=3)), cost)
-    modeller: Modeller = Guess(free)
+    modeller: Modeller = IdealModel(free)
     if plan_with == "identified":
         modeller = Information(free, fit, InformationSettings(longest=60, prior=0.3))
     rule = StartTime("quantile", iteration_time=2e-3, fixed=PERIOD)

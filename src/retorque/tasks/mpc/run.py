@@ -18,7 +18,7 @@ from retorque.plan.ilqr import ILQR, PlannerSettings
 from retorque.plan.modelling.confidence import Confidence
 from retorque.plan.modelling.information import Information
 from retorque.plan.modelling.model import Model, Modeller
-from retorque.plan.modelling.oracles import Oracle
+from retorque.plan.modelling.oracles import OracleModeller
 from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, Weighted
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.plan.mpc import MpcPolicy
@@ -156,7 +156,7 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
     if policy == "information":
         return Information(task.free, fit)
     if policy in ("oracle", "delayed-oracle"):
-        return Oracle(task.free, truth, DELAY if policy == "delayed-oracle" else 0)
+        return OracleModeller(task.free, truth, DELAY if policy == "delayed-oracle" else 0)
     raise unknown("policy", policy, POLICIES)
 
 

@@ -17,7 +17,7 @@ motion = WindowedSines.sample(robot.home, profile.tracking_amplitude, (), durati
 controller = JointImpedance(robot, profile.tracking_stiffness, critical_damping(robot, profile.tracking_stiffness))
 
 ideal = run(Loop(Target(robot, Parameters.ideal(robot)), motion, controller), motion.duration)
-for name in ("direct", "recursive"):
+for name in ("direct", "default"):
     adapter = make_adapter(name, robot)
     moved = run(Loop(Target(robot, hidden), motion, controller, adapter), motion.duration)
     error = np.rad2deg(np.sqrt(np.mean((moved.position - ideal.position) ** 2)))

@@ -22,7 +22,7 @@ motion = WindowedSines.sample(robot.home, profile.tracking_amplitude, (), durati
 controller = JointImpedance(robot, profile.tracking_stiffness, profile.tracking_damping)
 target = Target(robot, Parameters.sample(robot, profile, (), seed=4))
 
-watcher = Supervisor(make_adapter("recursive", robot), SupervisorSettings(shadow=True, log_ticks=4000))
+watcher = Supervisor(make_adapter("default", robot), SupervisorSettings(shadow=True, log_ticks=4000))
 run(Loop(target, motion, controller, watcher), motion.duration)
 time, correction, codes = watcher.log()
 print(f"{len(time)} ticks watched; it would have added, root mean square a joint [N·m]:")

@@ -15,7 +15,7 @@ from retorque.cli.main import main
 from retorque.identify.methods.estimator import fit
 from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.regression import card_belief, compress, learn_noise
-from retorque.identify.verdict.damage import Damage, Recording, damages
+from retorque.identify.verdict.damage import Damage, RawLog, damages
 from retorque.identify.verdict.reading import Reading
 from retorque.identify.verdict.sample import KEPT, Sampled, shifted, thinned
 from retorque.identify.verdict.verdict import judge
@@ -28,12 +28,12 @@ WELL = Damage(name="as it is", cause="", spoil=lambda log: log)
 
 
 @pytest.fixture(scope="module")
-def log(simulate: Simulate) -> Recording:
+def log(simulate: Simulate) -> RawLog:
     """A noisy log of a hidden Panda."""
     truth = simulate("panda", preset("presliding"), seconds=16.0, rate=200.0)
     rng = np.random.default_rng(0)
     motion = truth.motion
-    return Recording(
+    return RawLog(
         time=motion.time,
         position=motion.q + 2e-5 * rng.standard_normal(motion.q.shape),
         velocity=motion.qd + 1e-3 * rng.standard_normal(motion.q.shape),
@@ -41,13 +41,13 @@ def log(simulate: Simulate) -> Recording:
     )
 
 
-def test_a_log_that_is_well_is_trusted(log: Recording) -> None:
+def test_a_log_that_is_well_is_trusted(log: RawLog) -> None:
     verdict = judged(Robot.load("panda"), WELL, log)
     assert verdict.verdict == "trust" and not verdict.causes, verdict
 
 
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
-def test_every_damage_is_caught_and_most_are_named(log: Recording, part: int) -> None:
+def test_every_damage_is_caught_and_most_are_named(log: RawLog, part: int) -> None:
     tried = damages(7, ("iiwa14",))[part::3]
     found = {damage.name: (damage, judged(Robot.load("panda"), damage, log)) for damage in tried}
     missed = [name for name, (_, verdict) in found.items() if verdict.verdict == "trust"]
@@ -77,7 +77,7 @@ def test_all_of_them(shared: Path) -> None:
     assert not any(row.mean for row in report.rows if row.metric == "false alarm")
 
 
-def test_exit_codes_and_files(log: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_and_files(log: RawLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = {damage.name: damage for damage in damages(7)}
     ends = {"as it is": 0, "joint 3 off by -6 degrees": 3, "torque of joint 2 reversed": 2, "clock in ms": 2}
     for name, code in ends.items():

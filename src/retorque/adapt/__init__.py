@@ -9,38 +9,62 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retorque.loop.adapter import Adapter
 from retorque.loop.single import Single
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.work.errors import RetorqueError, unknown
 
 ADAPTERS: dict[str, tuple[str, str]] = {
-    "direct": ("retorque.adapt.direct:Direct", "no correction"),
-    "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
     "default": (
         "retorque.adapt.default.adapter:Default",
         "the one to trust: contact, payload, drive and joint told apart",
     ),
-    "identified": ("retorque.adapt.identified:Identified", "feeds forward what was identified from a log; no learning"),
+    "direct": ("retorque.adapt.direct:Direct", "no correction"),
+    "oracle": ("retorque.adapt.oracle:Oracle", "the target's true parameters inverted: the floor (simulation only)"),
+    "identified": (
+        "retorque.adapt.identified:Identified",
+        "feeds forward what was identified from a log; no learning: wrong as soon as anything changes",
+    ),
     "particle": (
         "retorque.adapt.particle.adapter:Particle",
-        "the TAM paper's particle filter over physical parameters",
+        "the TAM paper's particle filter over physical parameters; takes every touch for a parameter",
     ),
     "particle-sharp": ("retorque.adapt.particle.adapter:SharpParticle", "the same with a sharper likelihood"),
-    "recursive": ("retorque.adapt.recursive.adapter:Recursive", "learns inertias, friction and drive while it moves"),
+    "recursive": (
+        "retorque.adapt.recursive.adapter:Recursive",
+        "learns inertias, friction and drive; presses many times too hard against what it touches",
+    ),
     "recursive-contact": (
         "retorque.adapt.recursive.recursive_contact:RecursiveContact",
-        "the same, and knows contact from mismatch",
+        "the same, and knows short contact; what lasts longer than 1.2 s it presses against too",
+    ),
+    "observer": (
+        "retorque.adapt.rivals.observer:Observer",
+        "a momentum disturbance observer fed forward; dangerous where anything touches: it cancels every push",
+    ),
+    "adaptive": (
+        "retorque.adapt.rivals.adaptive:Adaptive",
+        "Slotine and Li's adaptive control, composite and projected; dangerous in contact: it takes a push for itself",
+    ),
+    "integral": (
+        "retorque.adapt.rivals.integral:Integral",
+        "bounded integral action on the velocity that is lacking; dangerous at a wall: it presses up to its bound",
     ),
     "tam": (
         "retorque.adapt.tam.adapter:TamAdapter",
-        "the learned torque adaptation module, one set of weights for all arms",
+        "the learned torque adaptation module, for all arms; slow where a payload or a drive changes",
     ),
-    "tam-ft": ("retorque.adapt.tam.adapter:FineTuned", "the same, fine-tuned for the robot"),
+    "tam-ft": (
+        "retorque.adapt.tam.adapter:FineTuned",
+        "the same, fine-tuned for the robot; may kick in the first second without a ramp",
+    ),
     "tam-recursive": (
         "retorque.adapt.tam_recursive.adapter:TamRecursive",
-        "recursive-contact, and a network for what linear physics cannot say",
+        "recursive-contact and a network; takes a payload for a push, and lasting touch for its own",
     ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
@@ -50,7 +74,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     ),
     "physpred": ("retorque.adapt.tam.physpred:PhysPred", "predicts the parameters from history and inverts them"),
 }
-"""Every adapter on board: where its class is, and what it does."""
+"""Every adapter on board: where its class is, what it does, and when it is dangerous."""
 
 
 def adapter_class(name: str) -> type[Adapter]:
@@ -61,10 +85,11 @@ def adapter_class(name: str) -> type[Adapter]:
         raise unknown("adapter", name, ADAPTERS)
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # a user's module may fail in any way
         if name in ADAPTERS:
             raise
-        raise RetorqueError(f"cannot load the adapter '{name}' ({error}); name it as module:Class") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise RetorqueError(f"cannot load the adapter '{name}' ({reason}); name it as module:Class") from error
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         raise RetorqueError(f"'{name}' is not an adapter; derive its class from retorque.Adapter")
     return found
@@ -108,8 +133,28 @@ def make(
         if "settings" not in takes:
             raise RetorqueError(f"the adapter '{name}' has no settings; leave them out")
         given["settings"] = settings_of(name, settings) if isinstance(settings, Mapping) else settings
-    adapter = found(robot, trials or 1, **given)
+    adapter = found(robot, trials or 1, **given) if weights is None else _tried(found, robot, trials or 1, given)
     return adapter if trials != () else Single(adapter)
+
+
+def _tried(found: type[Adapter], robot: Robot, trials: int, given: dict[str, Any]) -> Adapter:
+    """An adapter with weights of a user's, which must make one tick before they are trusted with a robot."""
+    path, still = given["weights"], np.zeros((trials, robot.n))
+    try:
+        adapter = found(robot, trials, **given)
+        state = State(0.0, robot.home + still, still, still)
+        with np.errstate(all="ignore"):
+            adapter.observe(state)
+            belief = adapter.learn()
+            if belief is not None:
+                adapter.adopt(belief)
+            torque = adapter.correct(state, still)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise RetorqueError(f"'{path}' does not hold its header's network ({error}); train again") from error
+    if not np.all(np.isfinite(torque)):
+        raise RetorqueError(f"the weights in '{path}' give torques that are not finite; train again")
+    adapter.reset()
+    return adapter
 
 
 def takes_weights(name: str) -> bool:

@@ -15,7 +15,7 @@ from retorque.control.action import JointAction
 from retorque.control.computed_torque import ComputedTorque
 from retorque.identify.commands import IdentifySettings, identify
 from retorque.identify.hybrid.recordings import FAST_PERIOD, FourierPath, fourier_paths
-from retorque.identify.verdict.damage import Damage, Recording, damages
+from retorque.identify.verdict.damage import Damage, RawLog, damages
 from retorque.identify.verdict.verdict import Verdict
 from retorque.logs.log import Log
 from retorque.loop.loop import Loop
@@ -105,7 +105,7 @@ def rows_of(settings: Settings, name: str, source: str) -> list[Row]:
     return rows
 
 
-def _row(robot: Robot, label: str, damage: Damage, log: Recording) -> Row:
+def _row(robot: Robot, label: str, damage: Damage, log: RawLog) -> Row:
     verdict = judged(robot, damage, log)
     well = not damage.cause
     value = float(verdict.verdict != "trust")
@@ -124,7 +124,7 @@ def _row(robot: Robot, label: str, damage: Damage, log: Recording) -> Row:
     )
 
 
-def judged(robot: Robot, damage: Damage, log: Recording) -> Verdict:
+def judged(robot: Robot, damage: Damage, log: RawLog) -> Verdict:
     """The verdict of `retorque identify` on a log as it is after the damage."""
     with tempfile.TemporaryDirectory() as folder:
         path = damage.spoil(log).save(Path(folder) / "log.npz")
@@ -140,14 +140,14 @@ def judged(robot: Robot, damage: Damage, log: Recording) -> Verdict:
     )
 
 
-def recording(settings: Settings, robot: Robot, source: str) -> Recording:
+def recording(settings: Settings, robot: Robot, source: str) -> RawLog:
     """A recorded log as it came from the robot, currents times published drive gains."""
     if robot.name == "panda":
-        return Recording.of(Log((settings.data / "panda_exciting",), robot, columns=panda_columns()))
+        return RawLog.of(Log((settings.data / "panda_exciting",), robot, columns=panda_columns()))
     rows = {"ur-20_02_12-50sec_12harm": slice(355, 5090), "ur-20_01_17-ptp_10_points": slice(700, 4200)}
     path = settings.data / "ur10e" / f"{source}.csv.gz"
     log = Log((path,), robot, rows=rows.get(source, slice(None)), drive_gains=UR10E_GAINS)
-    return Recording.of(log)
+    return RawLog.of(log)
 
 
 class FourierPolicy:
@@ -166,7 +166,7 @@ class FourierPolicy:
         return JointAction(*self.path.at(np.atleast_1d(phase), np.full(1, 1.0 / FAST_PERIOD)))
 
 
-def record(robot: Robot, seed: int, seconds: float) -> Recording:
+def record(robot: Robot, seed: int, seconds: float) -> RawLog:
     """A log of a stand-in that follows an exciting path under computed torque of its card."""
     path = fourier_paths(robot, 1, seed)
     strength = tuple((FRICTION * np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0)).tolist())
@@ -181,4 +181,4 @@ def record(robot: Robot, seed: int, seconds: float) -> Recording:
         sent = np.clip(tick.command.torque[0], -robot.torque_limit, robot.torque_limit)
         kept.append((tick.state.position[0].copy(), tick.state.velocity[0].copy(), sent))
     position, velocity, torque = (np.array(column) for column in zip(*kept, strict=True))
-    return Recording(time=TIMESTEP * np.arange(len(position)), position=position, velocity=velocity, torque=torque)
+    return RawLog(time=TIMESTEP * np.arange(len(position)), position=position, velocity=velocity, torque=torque)

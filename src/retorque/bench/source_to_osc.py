@@ -135,7 +135,7 @@ def adapted_motion(
 ) -> Trace:
     """How the targets move in operational space with an adapter that starts afresh or carries on at the switch."""
     target = task.target(condition, threads=1)
-    seed = task.source.noise_seed
+    seed = task.source.adapter_seed
     module = supervised(adapter, task.robot, task.settings.trials, seed, lambda: target.parameters)
     loop = Loop(target, task.source.reference, task.source.controller(), module)
     return _second_part(task, loop, progress, forget=state == "reset")

@@ -85,8 +85,8 @@ def run(settings: Settings) -> Report:
     rows.append(_rate(robot, "target with hidden parameters and noise", settings, _target_steps))
     machine = {"cores": os.cpu_count(), "load at the start": load}
     notes = (
-        "times are of one call from Python, for one robot: mean is the median (p50); one thread; 'compiled' ticks are of "
-        "the supervised C core alone, with the two calls into it; "
+        "times are of one call from Python, for one robot: mean is the median (p50); one thread; 'compiled' ticks are "
+        "of the supervised C core alone, with the two calls into it; "
         f"load {load:.1f} on {os.cpu_count()} cores at the start: on a busy machine the tails are the other programs'"
     )
     return Report(
@@ -232,9 +232,9 @@ def compiled_rows(robot: Robot, adapter: Adapter, ticks: int, seed: int) -> Iter
     if inner.learning:
         learning = np.array(inner.learning[len(inner.learning) // 10 :])
         yield _row(robot, f"{name} compiled learn", learning)
-        if isinstance(adapter, TamAdapter) and adapter.variant != "short-window":  # the few calls with a column
-            columns = np.sort(learning)[-max(1, ticks // adapter.preset.stride) :]
-            yield _row(robot, f"{name} compiled encoder update", columns, paper=1000.0)
+    if isinstance(adapter, TamAdapter):
+        times = _times(core.repeat_column, min(ticks, 400))
+        yield _row(robot, f"{name} compiled encoder update", times, paper=1000.0)
 
 
 class TimedCore(Timed):

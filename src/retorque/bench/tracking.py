@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from retorque.loop.loop import run as run_loop
 from retorque.loop.trace import Trace
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import EFFECTS
+from retorque.tasks.public_tracking import PublicTrackingTask, public_robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
@@ -39,13 +41,19 @@ ORACLE_NOTE = "; the oracle inverts the simulator's own time step, so without no
 """What keeps a reader from taking the oracle's row for a measurement."""
 
 
+PUBLIC_NOTE = (
+    "; protocol public: the world of the paper's public evaluator (inertias of piper and google are our cards')"
+)
+"""What that protocol is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings(AdapterSettings):
     """Settings of `retorque bench tracking`."""
 
     robots: tuple[str, ...] = ("panda",)
     """Robots on board, or paths of MJCF or URDF files; `all` for the paper's seven."""
-    adapters: tuple[str, ...] = ("direct", "oracle")
+    adapters: tuple[str, ...] = ("default", "direct", "oracle")
     """Adapters to compare: on board, or your own as MODULE:CLASS (looked for in this folder too)."""
     trials: int = 100
     """Randomised targets a robot."""
@@ -62,7 +70,9 @@ class Settings(AdapterSettings):
     nothing_hidden: bool = False
     """Use the ideal robot as the target: what does an adapter invent?"""
     unmodelled: bool = False
-    """Add, one row each, effects that no adapter models."""
+    """Add, one row each, effects that no parameter describes (`tam-recursive` has seen all of them in training)."""
+    protocol: Literal["ours", "public"] = "ours"
+    """`public`: homes, gains, amplitudes, rotors and sampler of the paper's public evaluator."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -73,10 +83,17 @@ def run(settings: Settings) -> Report:
     choices = settings.choices()
     names = SEVEN if settings.robots == ("all",) else settings.robots
     robots = [fixed_base(Robot.load(name)) for name in names]
+    if settings.protocol == "public":
+        robots = [public_robot(robot) for robot in robots]
     effects = tuple(EFFECTS) if settings.unmodelled else ("",)
     worlds = [(robot, effect) for robot in robots for effect in effects]
     parts = halves(settings.trials)
-    jobs = [(name, _world(settings, effect), choices, rows) for name in names for effect in effects for rows in parts]
+    jobs = [
+        (name, _world(settings, effect), choices, rows, settings.protocol)
+        for name in names
+        for effect in effects
+        for rows in parts
+    ]
     ticks = round(settings.duration / 1e-3) * (1 + len(settings.adapters))
     results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers, settings.cluster)
     rows = []
@@ -90,6 +107,7 @@ def run(settings: Settings) -> Report:
         settings=recorded(settings),
         rows=rows,
         notes="joint RMSE against the ideal robot's own motion; paper: TAM, Table 3 and D.2 (no noise, no contact)"
+        + (PUBLIC_NOTE if settings.protocol == "public" else "")
         + (ORACLE_NOTE if "oracle" in settings.adapters else ""),
     )
 
@@ -106,10 +124,11 @@ def _check(settings: Settings) -> None:
 
 
 def errors_of_part(
-    name: str, world: TrackingSettings, adapters: tuple[AdapterChoice, ...], rows: slice
+    name: str, world: TrackingSettings, adapters: tuple[AdapterChoice, ...], rows: slice, protocol: str = "ours"
 ) -> dict[str, Array]:
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
-    task = TrackingTask(Robot.load(name), world).part(rows)
+    kind = PublicTrackingTask if protocol == "public" else TrackingTask
+    task = kind(Robot.load(name), world).part(rows)
     ideal = ideal_motion(task, report_work)
     found = {}
     for adapter in adapters:
@@ -136,7 +155,7 @@ def adapted_motion(
 ) -> Trace:
     """How the targets move with an adapter."""
     target = task.target(threads=1)
-    module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
+    module = supervised(adapter, task.robot, task.settings.trials, task.adapter_seed, lambda: target.parameters)
     loop = Loop(target, task.reference, task.controller(), module)
     return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
 

@@ -99,6 +99,11 @@ BENCHES = VerbGroup(
             example="retorque bench mpc-exploration --json exploration.json",
             module="bench.mpc.mpc_exploration",
         ),
+        "mpc-adapter": Verb(
+            summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
+            example="retorque bench mpc-adapter --adapter tam-recursive --json mpc-adapter.json",
+            module="bench.mpc.mpc_adapter",
+        ),
         "mpc-speed": Verb(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",
@@ -113,6 +118,11 @@ BENCHES = VerbGroup(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
             module="bench.compliance",
+        ),
+        "comply-speed": Verb(
+            summary="time of one compliance step, from motor reports to joint targets",
+            example="retorque bench comply-speed --robots arx_x5 --ticks 500",
+            module="bench.comply_speed",
         ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",

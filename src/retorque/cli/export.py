@@ -12,5 +12,10 @@ EXPORT = VerbGroup(
             example="retorque export c --robot panda --adapter recursive --out panda-c",
             module="runtime.export.export_c",
         ),
+        "onnx": Verb(
+            summary="TAM's adaptor and one column of its encoder, checked against NumPy",
+            example="retorque export onnx --robot panda --adapter tam --out panda-onnx",
+            module="runtime.export.export_onnx",
+        ),
     },
 )

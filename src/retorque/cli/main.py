@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retorque.cli.bench import BENCHES
+from retorque.cli.calibrate import CALIBRATE
 from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
 from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
@@ -56,10 +57,13 @@ COMMANDS: dict[str, Verb | VerbGroup] = {
     "task": TASKS,
     "export": EXPORT,
     "comply": COMPLY,
+    "calibrate-motor": CALIBRATE,
 }
 """Every verb, in the order of the help."""
 
 EXTRAS = {
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "torch": "train",
     "pyarrow": "identify",
     "numba": "compile",
@@ -68,6 +72,7 @@ EXTRAS = {
     "mujoco_menagerie": "menagerie",
     "mink": "mink",
     "mcap": "record",
+    "h5py": "record",
     "rosbags": "record",
     "pylibfranka": "franka",
     "dynamixel_sdk": "dynamixel",

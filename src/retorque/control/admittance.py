@@ -153,7 +153,7 @@ class Admittance:
         self._growth = np.zeros((*lead, 6, 6))
         self._share, self._flags = np.ones(trials), np.zeros(trials, dtype=np.int64)
         self._softness = 0.0
-        self._settled = False
+        self._settled = self._arrived = self._low = False
         clamps = (s.speed, s.turn_speed, s.acceleration, s.turn_acceleration)
         self._limits = np.array([s.mass, s.inertia, *clamps, s.tank, s.tank_power, 1.0 if s.implicit else 0.0])
 
@@ -165,6 +165,7 @@ class Admittance:
         self.error[:] = 0.0
         self.tank[:], self.injected[:], self._share[:] = self.settings.tank, 0.0, 1.0
         self._told, self._settled, self._softness = (None, None), False, 0.0
+        self._arrived = self._low = False
 
     def step(self, action: ComplianceAction, external: Array, now: float, wary: Array | None = None) -> None:
         """Move on by one control period under external wrenches (trials, sites, 6).
@@ -201,9 +202,11 @@ class Admittance:
             self.injected,
             self._flags,
         )
-        low = self.tank < 0.1 * self.settings.tank
-        self._share = np.where(low, self.tank / max(0.1 * self.settings.tank, 1e-12), 1.0)
-        if low.any():
+        edge = 0.1 * self.settings.tank
+        was, self._low = self._low, bool(self.tank.min() < edge)
+        if self._low or was:
+            low = self.tank < edge
+            self._share = np.where(low, self.tank / max(edge, 1e-12), 1.0)
             codes |= np.where(low, int(ComplyCode.TANK), 0)
         if self._flags.any():
             codes |= np.where(self._flags > 0, int(ComplyCode.SPEED), 0)
@@ -229,15 +232,17 @@ class Admittance:
             if not _positive(damping):
                 return int(ComplyCode.GAIN)
         self._wanted = stiffness.copy(), damping.copy()
+        self._arrived = False
         if not self._settled:
             self.stiffness[:], self.damping[:] = stiffness, damping
         return 0
 
     def _take_goal(self, action: ComplianceAction, stale: bool) -> int:
-        finite = np.isfinite(action.position).all() and np.isfinite(action.rotation).all()
+        total = action.position.sum() + action.rotation.sum()  # finite only if every part is
         for part in (action.velocity, action.wrench):
-            finite = finite and (part is None or np.isfinite(part).all())
-        if not finite:
+            if part is not None:
+                total = total + part.sum()
+        if not np.isfinite(total):
             self._goal_velocity[:] = 0.0
             return int(ComplyCode.BAD_COMMAND)
         if stale:  # where it is now, and nothing pushes
@@ -248,14 +253,14 @@ class Admittance:
             self._goal_turn[:] = self.rotation
             self.error[..., 3:] = 0.0
             return 0
-        share = self._share[:, None, None]
-        if (self._share < 1.0).any():  # an empty tank holds the goal back
+        self._goal_velocity[:] = 0.0 if action.velocity is None else action.velocity
+        if self._low:  # an empty tank holds the goal back
+            share = self._share[:, None, None]
             self._goal += share * (np.reshape(action.position, self._goal.shape) - self._goal)
+            self._goal_velocity *= share
         else:
             self._goal[:] = action.position
         self._goal_turn[:] = action.rotation
-        self._goal_velocity[:] = 0.0 if action.velocity is None else action.velocity
-        self._goal_velocity *= share
         self._commanded[:] = 0.0 if action.wrench is None else action.wrench
         return 0
 
@@ -267,13 +272,21 @@ class Admittance:
         aim = 0.0 if not stale else 1.0
         self._softness += min(1.0, self.timestep / s.stale_after) * (aim - self._softness)
         stiffness, damping = self._wanted
+        calm = self._softness <= 1e-6 and wary is None
+        if calm and self._arrived:
+            return
         if self._softness > 1e-6 or (wary is not None and wary.any()):
             soft = np.full(self.trials, self._softness) if wary is None else np.maximum(self._softness, 1.0 * wary)
             stiffness = stiffness * (1.0 - soft * (1.0 - s.soft))[:, None, None, None]
         np.subtract(stiffness, self.stiffness, out=self._growth)
         self._growth *= rate
         self.stiffness += self._growth
-        self.damping += rate * (damping - self.damping)
+        change = damping - self.damping
+        self.damping += rate * change
+        near = 1e-9 * float(np.abs(stiffness).max())
+        self._arrived = calm and float(np.abs(self._growth).max()) < near and float(np.abs(change).max()) < near
+        if self._arrived:
+            self._growth[:] = 0.0
 
 
 def _positive(matrix: Array) -> bool:

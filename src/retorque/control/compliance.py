@@ -114,12 +114,12 @@ class Compliance(Controller[ComplianceAction]):
 
     def command(self, state: State, action: ComplianceAction) -> Command:
         kinematics = self.kinematics
-        if not np.isfinite(state.position).all() or not np.isfinite(state.velocity).all():
+        if not np.isfinite(state.position.sum() + state.velocity.sum()):  # a sum is finite only if every part is
             self.codes = np.full(len(self.codes), int(ComplyCode.BAD_STATE))
             return Command(position=kinematics.q.reshape(self._shape).copy())
         seen = self._located(state)
         felt = self.felt = self.source.update(seen)
-        codes = felt.codes
+        codes = felt.codes.copy()
         wrench = felt.wrench
         wary: Array | None = None
         if self.blind:
@@ -133,12 +133,13 @@ class Compliance(Controller[ComplianceAction]):
         self.admittance.step(action, wrench, state.time, wary)
         base = None if seen.base is None else np.reshape(seen.base.pose, (len(self.codes), 7))
         q = kinematics.step(self.admittance.position, self.admittance.rotation, base)
-        codes = codes | self.admittance.codes | kinematics.codes
+        codes |= self.admittance.codes
+        codes |= kinematics.codes
         told = None if self.blind else wrench
         q = q.copy() if self.feed_forward is None else q + self.feed_forward.offsets(self.source.tree, q, told)
         if self.posture is not None:
             self.posture.adjust(state, action, q)
-            codes = codes | self.posture.codes
+            codes |= self.posture.codes
         self.codes = codes
         return Command(position=q.reshape(self._shape))
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.physics.compiled import kernel
 from retorque.physics.compiled_tree import CompiledTree
-from retorque.physics.motor_torque import JointMotors, friction_level
+from retorque.physics.motor_torque import JointMotors
 from retorque.work.array import Array
 
 
@@ -47,14 +48,15 @@ class ServoFeedForward:
         settings: FeedForwardSettings | None = None,
     ):
         self.settings = s = settings or FeedForwardSettings()
-        self._joints, self._used, self._timestep = joints, used, timestep
-        self._give = used.any(axis=0) / np.asarray(stiffness, dtype=float)
+        self._used = np.asarray(used, dtype=bool)
+        give = used.any(axis=0) / np.asarray(stiffness, dtype=float)
         emf = joints.torque_constant / (joints.velocity_constant * joints.winding_resistance)
-        self._drag = joints.viscous + np.nan_to_num(emf)
-        self._share = min(1.0, timestep / s.load_time)
-        self._follow = min(1.0, timestep / s.smooth)
+        self._card = np.array([joints.coulomb, joints.efficiency, joints.viscous + np.nan_to_num(emf), give])
+        shares = (min(1.0, timestep / s.smooth), min(1.0, timestep / s.load_time))
+        self._scales = np.array([timestep, *shares, s.friction, s.slow])
         n = len(joints.motors)
-        self._load, self._before, self._velocity = np.zeros((3, trials, n))
+        self._load, self._before, self._velocity, self._out = np.zeros((4, trials, n))
+        self._none = np.zeros((trials, len(used), 6))
 
     def reset(self, q: Array) -> None:
         """Begin at joint targets (trials, n), with no load."""
@@ -63,14 +65,54 @@ class ServoFeedForward:
 
     def offsets(self, tree: CompiledTree, q: Array, wrench: Array | None) -> Array:
         """Offsets (trials, n) [rad] of targets q (trials, n) under felt wrenches (trials, sites, 6)."""
-        s, j = self.settings, self._joints
-        self._velocity += self._follow * ((q - self._before) / self._timestep - self._velocity)
-        self._before[:] = q
-        velocity = self._velocity
-        if wrench is not None:
-            felt = np.einsum("tsrn,tsr,sn->tn", tree.jacobian, wrench, self._used)
-            self._load += self._share * (felt - self._load)
-        torque = tree.gravity - self._load
-        level = friction_level(torque, torque * velocity > 0.0, j.coulomb, j.efficiency)
-        friction = s.friction * level * np.clip(velocity / s.slow, -1.0, 1.0) + self._drag * velocity
-        return self._give * (torque + friction)
+        _offsets(
+            self._scales,
+            tree.gravity,
+            tree.jacobian,
+            self._none if wrench is None else wrench,
+            self._used,
+            self._card,
+            q,
+            self._before,
+            self._velocity,
+            self._load,
+            self._out,
+        )
+        return self._out
+
+
+@kernel
+def _offsets(
+    scales: Array,
+    gravity: Array,
+    jacobian: Array,
+    wrench: Array,
+    used: Array,
+    card: Array,
+    q: Array,
+    before: Array,
+    velocity: Array,
+    load: Array,
+    out: Array,
+) -> None:
+    """Fill the offsets; see `ServoFeedForward`."""
+    dt, follow, share, part, slow = scales
+    coulomb, efficiency, drag, give = card[0], card[1], card[2], card[3]
+    for t in range(q.shape[0]):
+        for j in range(q.shape[1]):
+            velocity[t, j] += follow * ((q[t, j] - before[t, j]) / dt - velocity[t, j])
+            before[t, j] = q[t, j]
+            if give[j] == 0.0:
+                out[t, j] = 0.0
+                continue
+            felt = 0.0
+            for s in range(used.shape[0]):
+                if used[s, j]:
+                    for r in range(6):
+                        felt += jacobian[t, s, r, j] * wrench[t, s, r]
+            load[t, j] += share * (felt - load[t, j])
+            torque = gravity[t, j] - load[t, j]
+            lost = 1.0 - efficiency[j] if torque * velocity[t, j] > 0.0 else 1.0 / efficiency[j] - 1.0
+            level = coulomb[j] + lost * abs(torque)
+            way = min(1.0, max(-1.0, velocity[t, j] / slow))
+            out[t, j] = give[j] * (torque + part * level * way + drag[j] * velocity[t, j])

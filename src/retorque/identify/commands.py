@@ -6,10 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import tyro
 
-from retorque.identify.log_options import LogOptions, choose, open_log, plain, write_json
+from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
 from retorque.identify.methods.torque_model import TorqueModel
@@ -23,6 +25,7 @@ from retorque.logs.motion import Motion, MotionSource
 from retorque.physics.friction import Friction, preset
 from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
+from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, versions
 from retorque.work.jobs import progress
 from retorque.work.outcome import Outcome
@@ -44,6 +47,9 @@ class IdentifySettings(LogOptions):
     method: str = "sdp"
     """ols, wls: (weighted) least squares on base parameters; sdp: physically consistent; diffbary, diffnea: the same by
     gradient descent; delan: a network bound by the Euler-Lagrange equation, a black box without parameters."""
+    residual: Literal["none", "lstm", "mlp"] = "none"
+    """Learn what the model leaves over with a network, with memory (lstm) or without (mlp), where data held back says
+    that it pays (needs the `train` extra)."""
     report: Path | None = None
     """Write one self-contained HTML page into this folder."""
     export: Path | None = None
@@ -54,14 +60,14 @@ class IdentifySettings(LogOptions):
 
 def identify(settings: IdentifySettings) -> Outcome:
     """Run `retorque identify`."""
-    robot = load_robot(settings.robot)
+    out = Outcome()
+    robot = robot_of(settings, settings.logs[0], out) if settings.logs else load_robot(settings.robot)
     method = estimator(settings.method)
     for folder in (settings.report, settings.export):
         if folder is not None:
             check_folder(folder)
     if settings.export and settings.method in BLACK_BOXES:
         raise no_links(settings.method)  # before the long work
-    out = Outcome()
     try:
         return _identify(settings, robot, method, out)
     except DamagedLog as error:
@@ -69,6 +75,7 @@ def identify(settings: IdentifySettings) -> Outcome:
 
 
 def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: Outcome) -> Outcome:
+    settings = with_cutoff(settings, robot, settings.logs[0], settings.rows, out)
     train_log = open_log(settings, robot, settings.logs, settings.rows)
     data = Sampled(train_log.load())
     if train_log.by_order:
@@ -98,6 +105,8 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
     else:
         out.show(estimate.note, markup=False)
     show_verdict(out, verdict)
+    if settings.residual != "none":
+        _residual(settings, estimate, data.motion(), content, out)
     if settings.json:
         out.later("result", partial(write_json, settings.json, content))
     if settings.export and verdict.verdict != "refuse":
@@ -110,6 +119,36 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
 
         out.later("report", partial(write_report, estimate, data, held, content, settings.report))
     return out
+
+
+def _residual(
+    settings: IdentifySettings, estimate: TorqueModel, motion: Motion, content: dict[str, Any], out: Outcome
+) -> None:
+    """Train a residual, say whether it pays, and add it to what is written."""
+    if not isinstance(estimate, Estimate):
+        raise RetorqueError(f"a residual needs an identified model under it, which '{settings.method}' is not")
+    from retorque.identify.residual.residual_model import save_residual
+    from retorque.identify.residual.train_residual import ResidualTraining, train_residual
+
+    kind: Literal["lstm", "mlp"] = "lstm" if settings.residual == "lstm" else "mlp"
+    found = train_residual(estimate, motion, ResidualTraining(kind=kind))
+    content["residual"] = found.as_json()
+    change = 100.0 * (1.0 - float(np.mean(found.after / np.maximum(found.before, 1e-12))))
+    if not found.pays:
+        out.show(
+            f"the {kind} residual does not pay on data held back ({change:.0f} %): it is not written", style="yellow"
+        )
+        return
+    out.show(f"the {kind} residual takes {change:.0f} % off the error on data held back")
+    if settings.export:
+        robot = estimate.identified()
+        name = f"{robot.name}_identified"
+        made = {"command": "retorque identify", **found.as_json()}
+        shape = {"residual": kind, "hidden": found.settings.hidden}
+        path = settings.export / f"{name}_residual.safetensors"
+        out.later(
+            "residual", partial(save_residual, path, found.arrays, dataclasses.replace(robot, name=name), shape, made)
+        )
 
 
 def _judged_by(settings: IdentifySettings) -> Friction:

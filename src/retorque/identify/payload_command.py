@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 
 from retorque.identify.commands import refused, show_verdict
-from retorque.identify.log_options import LogOptions, choose, open_log, plain, write_json
+from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.payload_estimate import COMMON, SENSOR, SINGLE, PayloadEstimate, estimate_payload
 from retorque.identify.payload_gains import SavedGains, Scaled, rough_gains
 from retorque.identify.report.summary import dropped_json
@@ -20,7 +20,6 @@ from retorque.logs.clean import DamagedLog
 from retorque.logs.columns import read_map
 from retorque.logs.log import Log
 from retorque.logs.motion import MotionSource
-from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.files import check_file
@@ -56,7 +55,7 @@ class PayloadSettings(LogOptions):
 def payload(settings: PayloadSettings) -> Outcome:
     """Run `retorque payload`."""
     out = Outcome()
-    robot = load_robot(settings.robot)
+    robot = robot_of(settings, settings.empty, out)
     if settings.save_gains is not None:
         check_file(settings.save_gains)
     try:
@@ -66,6 +65,8 @@ def payload(settings: PayloadSettings) -> Outcome:
 
 
 def _payload(settings: PayloadSettings, robot: Robot, out: Outcome) -> Outcome:
+    if not _unknown_gains(settings, None):
+        settings = with_cutoff(settings, robot, settings.empty, settings.rows, out)
     saved = None if settings.gains is None else SavedGains.load(settings.gains, robot)
     empty_log, loaded_log = _logs(settings, robot, saved)
     empty: MotionSource = empty_log.load()

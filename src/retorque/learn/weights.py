@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -74,7 +74,10 @@ def load_network(path: str | Path, network: str, format: int) -> tuple[dict[str,
         wrong = ["robots"]
     if wrong:
         raise RetorqueError(f"the header of '{path}' has no usable '{wrong[0]}'; copy or train the weights again")
-    return tensors, WeightsHeader(**{name: found[name] for name in TYPES})  # type: ignore[typeddict-item]
+    odd = [name for name, array in tensors.items() if array.dtype.kind != "f"]
+    if odd:
+        raise RetorqueError(f"'{odd[0]}' in '{path}' does not hold real numbers; copy or train the weights again")
+    return tensors, cast(WeightsHeader, {name: found[name] for name in TYPES})
 
 
 def check_weights(header: WeightsHeader, path: str | Path, robot: Robot, timestep: float) -> None:

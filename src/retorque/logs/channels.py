@@ -25,11 +25,13 @@ class Runs:
     width: int
     longest: Array = field(init=False)
     """(width,) [s]"""
+    total: Array = field(init=False)
+    """(width,) time during which a column did not change from one row to the next [s]."""
     _since: Array = field(init=False)
     _last: Array | None = None
 
     def __post_init__(self) -> None:
-        self.longest, self._since = np.zeros(self.width), np.zeros(self.width)
+        self.longest, self.total, self._since = (np.zeros(self.width) for _ in range(3))
 
     def add(self, time: Array, values: Array) -> None:
         """Take in rows: times (rows,) and values (rows, width)."""
@@ -37,6 +39,8 @@ class Runs:
             self._since = np.full(self.width, time[0])
             self._last = values[0]
         changed = np.diff(values, axis=0, prepend=self._last[None]) != 0.0
+        steps = np.diff(time, prepend=time[0])
+        self.total += np.sum(np.where((steps > 0.0) & (steps < 1.0), steps, 0.0)[:, None] * ~changed, axis=0)
         for j in range(self.width):
             at = np.flatnonzero(changed[:, j])
             edges = np.concatenate([[self._since[j]], time[at]])
@@ -105,6 +109,7 @@ class Channels:
         if self.all_zero >= DEAD * self.time:
             found.append(("dead channel", "no effort was recorded"))
         stuck = (self.effort.longest > STUCK) & (self.position.longest < 0.5 * self.effort.longest)
+        stuck &= self.effort.longest > 0.7 * self.effort.total  # coarse channels keep their value now and then
         held = [joints[j] for j in np.flatnonzero(stuck) if joints[j] not in dead]
         if held and self.all_zero < LONG:
             words = f"the effort of {', '.join(held)} keeps one value for seconds while the joint moves"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,26 @@ class Columns:
     degrees: bool = False
     """Positions and velocities are in degrees."""
     files: dict[str, str] | None = None
-    """One file a signal in a folder, each with n values a row or one value a line: time, position, velocity, torque."""
+    """One file a signal in a folder, each with n values a row or one value a line: time, position, velocity, torque;
+    or each with a clock of its own in its first column, or a column called time or t."""
+    effort: tuple[Key, ...] | str | None = None
+    """What drivers call effort: motor current [A] where there are drive gains, else joint torque [N·m]."""
+    joints: tuple[str, ...] | None = None
+    """The robot's joints that the log has; the others are locked where they stand at zero."""
+    time_unit: str = "s"
+    """s, ms, us or ns."""
+    time_scale: float | None = None
+    """Seconds in one unit of the clock, where it is none of these."""
+    position_scale: tuple[float, ...] | float | None = None
+    """Radians (or metres) in one unit of each joint's position; a negative one turns its sign."""
+    position_offset: tuple[float, ...] | float | None = None
+    """Added to each joint's position after that [rad or m]."""
+    velocity_scale: tuple[float, ...] | float | None = None
+    """The same of velocities; default: as positions."""
+    effort_scale: tuple[float, ...] | float | None = None
+    """N·m (or A, before drive gains) in one unit of each joint's effort."""
+    coupling: tuple[tuple[float, ...], ...] | None = None
+    """Matrix from motors to joints, where the log has motors: joint position = coupling x motor position."""
 
 
 def read_map(path: str | Path) -> Columns:
@@ -62,7 +82,7 @@ def read_map(path: str | Path) -> Columns:
         if key not in known:
             raise unknown("entry of a mapping file", key, known)
         values[key] = tuple(value) if isinstance(value, list) else value
-    for key in ("position", "velocity", "torque", "current"):
+    for key in ("position", "velocity", "torque", "current", "effort"):
         value = values.get(key)
         if value is not None and not isinstance(value, (str, tuple)):
             raise RetorqueError(f"'{key}' in '{path}' must be a list of columns or a string such as \"{key}{{}}\"")
@@ -73,6 +93,10 @@ def read_map(path: str | Path) -> Columns:
             raise RetorqueError(f"[files] in '{path}' must name one file for each signal")
     if "rate" in values and not (isinstance(values["rate"], (int, float)) and values["rate"] > 0):
         raise RetorqueError(f"'rate' in '{path}' must be a number of samples a second above zero")
+    if "effort" in values and ("torque" in values or "current" in values):
+        raise RetorqueError(f"'{path}' names 'effort' beside 'torque' or 'current'; keep one of them")
+    if "coupling" in values:
+        values["coupling"] = tuple(tuple(row) if isinstance(row, list) else (row,) for row in values["coupling"])
     if not isinstance(values.get("degrees", False), bool):
         raise RetorqueError(f"'degrees' in '{path}' must be true or false")
     if "drive_gains" in values and not all(isinstance(x, (int, float)) for x in values["drive_gains"]):
@@ -109,6 +133,9 @@ def pick(
         where: the file's name, for messages.
         prefer_current: drive gains are known, so the log is read as motor current where it can be.
     """
+    if columns is not None and columns.effort is not None:
+        given, columns = columns.effort, replace(columns, effort=None)
+        columns = replace(columns, current=given) if prefer_current else replace(columns, torque=given)
     if columns is None or all(getattr(columns, key) is None for key in ("time", "position", "torque", "current")):
         columns = _guess(names, width, robot, where, columns, prefer_current)
     if columns.position is None:
@@ -141,13 +168,19 @@ def _guess(
     rate = given.rate if given else None
     if names is None:
         return _guess_order(width, robot, where, rate, prefer_current)
+    twice = [name for name, count in Counter(map(_plain, names)).items() if count > 1 and name]
+    if twice:
+        raise RetorqueError(
+            f"'{where}' has several columns called '{twice[0]}'; rename them, or number them in --columns"
+        )
     plain = {_plain(name): name for name in names}
     found: dict[str, tuple[str, ...]] = {}
+    called: dict[str, str] = {}
     for signal, stems in _STEMS.items():
         for stem in stems:
             keys = _numbered(plain, stem, robot)
             if keys:
-                found[signal] = keys
+                found[signal], called[signal] = keys, stem
                 break
     time = next((plain[stem] for stem in _TIMES if stem in plain), None)
     missing = [] if "position" in found else ["position"]
@@ -164,6 +197,10 @@ def _guess(
         )
     if "torque" in found and "current" in found:
         del found["torque" if prefer_current else "current"]
+    elif prefer_current and called.get("torque") == "effort":
+        found["current"] = found.pop("torque")  # what drivers call effort is a current where there are drive gains
+    if rate:
+        time = None
     return Columns(
         time=time,
         rate=rate,
@@ -171,6 +208,32 @@ def _guess(
         velocity=found.get("velocity"),
         torque=found.get("torque"),
         current=found.get("current"),
+    )
+
+
+def names_joint(names: tuple[str, ...], joint: str) -> bool:
+    """Whether a header has a position of that joint."""
+    plain = {_plain(name) for name in names}
+    own = _plain(joint)
+    return any(f"{stem}{own}" in plain or f"{own}{stem}" in plain for stem in _STEMS["position"]) or own in plain
+
+
+def find_time(names: tuple[str, ...]) -> int | None:
+    """The number of the column of times, if there is one."""
+    plain = [_plain(name) for name in names]
+    return next((plain.index(stem) for stem in _TIMES if stem in plain), None)
+
+
+def find_signal(names: tuple[str, ...], signal: str, robot: Robot, where: str) -> tuple[int, ...]:
+    """The numbers of a signal's columns, by the joints' names or counted."""
+    plain = {_plain(name): name for name in names}
+    stems = (*_STEMS.get(signal, ()), *(_STEMS["torque"] if signal in ("effort", "current") else ()), "")
+    for stem in stems:
+        keys = _numbered(plain, stem, robot)
+        if keys:
+            return tuple(names.index(key) for key in keys)
+    raise RetorqueError(
+        f"'{where}' has no columns for {signal} of all {robot.n} joints; it has {_what(names, len(names))}"
     )
 
 
@@ -202,7 +265,7 @@ def _guess_order(width: int, robot: Robot, where: str, rate: float | None, curre
         )
     spans = [tuple(range(1 + k * n, 1 + (k + 1) * n)) for k in range(3)]
     return Columns(
-        time=0,
+        time=None if rate else 0,
         rate=rate,
         position=spans[0],
         velocity=spans[1],
@@ -230,6 +293,8 @@ def _index(key: Key, names: tuple[str, ...] | None, width: int, where: str) -> i
         return key
     if names is None:
         raise RetorqueError(f"'{where}' has no header, so its columns are numbers from 0 to {width - 1}, not '{key}'")
+    if names.count(key) > 1:
+        raise RetorqueError(f"'{where}' has several columns called '{key}'; name it by its number, counted from 0")
     if key not in names:
         raise unknown(f"column of '{where}'", key, names)
     return names.index(key)

@@ -11,7 +11,9 @@ import numpy as np
 
 from retorque.logs.channels import Channels
 from retorque.logs.clean import Cleaner, Dropped, Limits, check_time
+from retorque.logs.clocks import own_clocks, together
 from retorque.logs.columns import Columns, Picked, pick
+from retorque.logs.corrections import Corrections
 from retorque.logs.motion import Motion, join
 from retorque.logs.overlap import SHORTEST, OverlapFilter
 from retorque.logs.signal import Filter
@@ -114,7 +116,16 @@ class Log:
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
-        """Blocks of row numbers, times, positions, velocities and torques, as recorded."""
+        """Blocks of row numbers, times, positions, velocities and torques, in SI units at the joints."""
+        corrections = Corrections.of(self.columns, self.robot)
+        gains = np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
+        for rows, clock, q, qd, given in self._recorded(path):
+            time, position, velocity, effort = corrections.apply(clock, q, qd, given)
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield rows, time, position, velocity, effort * gains
+
+    def _recorded(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
+        """Blocks of row numbers, times, positions, velocities and efforts, as recorded."""
         if self.columns is not None and self.columns.files:
             yield from self._folder(path)
             return
@@ -124,9 +135,9 @@ class Log:
         where = path.name
         current = self.drive_gains is not None
         picked = pick(self.columns, table.names, table.width, self.robot, where, prefer_current=current)
-        scale = np.pi / 180.0 if self.columns is not None and self.columns.degrees else 1.0
-        gains = self._gains(picked, table)
+        self._check_gains(picked, table)
         rate = self.columns.rate if self.columns is not None else None
+        unit = Corrections.of(self.columns, self.robot).time  # rows are counted in seconds, not in the clock's unit
         if picked.velocity is None:
             self._reading.notes.append(f"'{where}' has no velocities of all joints, so positions are differentiated")
         for rows, values in table.blocks():
@@ -136,10 +147,9 @@ class Log:
                 self._reading.rows += len(lost)
             chosen = self._chosen(rows)
             rows, values = rows[chosen], values[chosen]
-            time = rows / rate if picked.time is None and rate else values[:, picked.time or 0]
-            velocity = None if picked.velocity is None else scale * values[:, picked.velocity]
-            with np.errstate(over="ignore", invalid="ignore"):
-                yield rows, time, scale * values[:, picked.position], velocity, values[:, picked.effort] * gains
+            time = rows / (rate * unit) if picked.time is None and rate else values[:, picked.time or 0]
+            velocity = None if picked.velocity is None else values[:, picked.velocity]
+            yield rows, time, values[:, picked.position], velocity, values[:, picked.effort]
         self._note_cut(table)
 
     def has_currents(self) -> bool:
@@ -154,14 +164,13 @@ class Log:
         if table.cut:
             self._reading.notes.append(f"'{table.path.name}' ends within its compressed data: the rest of it is lost")
 
-    def _gains(self, picked: Picked, table: Table) -> Array:
+    def _check_gains(self, picked: Picked, table: Table) -> None:
         if picked.is_current and self.drive_gains is None:
             raise RetorqueError(
                 f"'{table.path.name}' has motor currents; give --drive-gains [N·m/A], one for each joint"
             )
         if not picked.is_current and self.drive_gains is not None:
             raise RetorqueError(f"'{table.path.name}' has torques, which need no drive gains; leave --drive-gains out")
-        return np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
 
     def _chosen(self, rows: Array) -> Array:
         start, stop = self.rows.start or 0, self.rows.stop
@@ -171,8 +180,11 @@ class Log:
         """One file a signal: n values a row, or one value a line, joint after joint."""
         assert self.columns is not None and self.columns.files is not None
         files = self.columns.files
-        effort = "torque" if "torque" in files else "current"
+        effort = next((name for name in ("torque", "current", "effort") if name in files), "torque")
         missing = [name for name in ("position", effort) if name not in files]
+        if not missing and folder.is_dir() and own_clocks(folder, files, self.robot):
+            yield from self._clocked(folder, files, effort)
+            return
         if missing or ("time" not in files and self.columns.rate is None):
             raise RetorqueError(
                 "[files] must name 'position', 'torque' or 'current', and 'time' unless 'rate' is given"
@@ -181,8 +193,6 @@ class Log:
             raise RetorqueError(f"the mapping has [files], so the log must be a folder; '{folder}' is not")
         if effort == "current" and self.drive_gains is None:
             raise RetorqueError("the log has motor currents; give --drive-gains [N·m/A], one for each joint")
-        gains = np.ones(self.robot.n) if self.drive_gains is None else self.drive_gains
-        scale = np.pi / 180.0 if self.columns.degrees else 1.0
         names = [name for name in ("time", "position", "velocity", effort) if name in files]
         widths = [1 if name == "time" else self.robot.n for name in names]
         readers = [self._flat(folder / files[name], width) for name, width in zip(names, widths, strict=True)]
@@ -202,10 +212,21 @@ class Log:
                 continue
             chosen = self._chosen(rows)
             time = values["time"][:, 0] if "time" in values else rows / (self.columns.rate or 1.0)
-            velocity = scale * values["velocity"][chosen] if "velocity" in values else None
-            position = scale * values["position"][chosen]
-            with np.errstate(over="ignore", invalid="ignore"):
-                yield rows[chosen], time[chosen], position, velocity, values[effort][chosen] * gains
+            velocity = values["velocity"][chosen] if "velocity" in values else None
+            yield rows[chosen], time[chosen], values["position"][chosen], velocity, values[effort][chosen]
+
+    def _clocked(
+        self, folder: Path, files: dict[str, str], effort: str
+    ) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:
+        """One file a signal, each with its own clock."""
+        values = together(folder, files, self.robot)
+        self._reading.notes.append("each file has its own clock: signals are read at the positions' times")
+        rows = np.arange(len(values["time"]))
+        for start in range(0, len(rows), BLOCK):
+            block = rows[start : start + BLOCK]
+            block = block[self._chosen(block)]
+            velocity = values["velocity"][block] if "velocity" in values else None
+            yield block, values["time"][block], values["position"][block], velocity, values[effort][block]
 
     def _flat(self, path: Path, width: int) -> Iterator[Array]:
         """Blocks (rows, width) of a text file that holds `width` numbers a row, or one number a line."""

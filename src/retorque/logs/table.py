@@ -57,6 +57,10 @@ def open_table(path: str | Path) -> Table:
     file = Path(path)
     if not file.exists():
         raise RetorqueError(f"there is no log '{file}'")
+    if file.is_dir() and (file / "metadata.yaml").is_file():
+        from retorque.logs.ros_bag import RosTable
+
+        return RosTable.open(file)
     if file.is_dir():
         raise RetorqueError(f"'{file}' is a folder; name a log file, or give --columns with a [files] table")
     suffixes = [part.lower() for part in file.suffixes]
@@ -64,15 +68,35 @@ def open_table(path: str | Path) -> Table:
     try:
         if kind == ".npz":
             return NpzTable.open(file)
+        if kind in (".h5", ".hdf5", ".he5"):
+            from retorque.logs.hdf5_table import Hdf5Table
+
+            return Hdf5Table.open(file)
+        if kind == ".db3":
+            from retorque.logs.ros_bag import RosTable
+
+            return RosTable.open(file)
         if kind in (".parquet", ".pq"):
             return ParquetTable.open(file)
         if kind == ".mcap":
-            from retorque.logs.mcap_log import RecordingTable
-
-            return RecordingTable.open(file)
+            return _mcap(file)
         return TextTable.open(file)
     except (*_DAMAGE, UnicodeError) as error:
         raise RetorqueError(f"'{file}' cannot be read as {kind or 'text'}: {error}") from error
+
+
+def _mcap(path: Path) -> Table:
+    """A recording of ours, or anyone's joint states."""
+    from retorque.logs.mcap_log import RecordingTable
+    from retorque.logs.ros_bag import RosTable
+
+    try:
+        return RecordingTable.open(path)
+    except RetorqueError as error:
+        try:
+            return RosTable.open(path)
+        except RetorqueError:
+            raise error from None
 
 
 def _stream(path: Path) -> IO[bytes]:
@@ -84,6 +108,12 @@ def _stream(path: Path) -> IO[bytes]:
 def _lines(path: Path, broken: Callable[[], None]) -> Iterator[str]:
     """Text lines, whatever the bytes; a broken end of a compressed file ends the lines, and `broken` is told."""
     with _stream(path) as file:
+        wide = _encoding(path)
+        if wide:
+            text = io.TextIOWrapper(cast("Any", file), encoding=wide, errors="replace")
+            for wide_line in text:
+                yield wide_line.strip("\ufeff\r\n\x00 \t")
+            return
         while True:
             try:
                 line = file.readline(_LONGEST_LINE)
@@ -95,14 +125,55 @@ def _lines(path: Path, broken: Callable[[], None]) -> Iterator[str]:
             yield line.decode("utf-8", errors="replace").strip("\ufeff\r\n\x00 \t")
 
 
+def _encoding(path: Path) -> str:
+    """UTF-16, where a file begins with its mark or every other byte is zero, as spreadsheets and drives write it."""
+    try:
+        with _stream(path) as file:
+            head = file.read(64)
+    except _DAMAGE:
+        return ""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    if len(head) >= 16 and not any(head[1::2]) and all(head[0::2]):
+        return "utf-16-le"
+    return ""
+
+
 def _odd(lines: list[str]) -> float:
     """Part of the characters that no text has."""
     text = "".join(lines)
     return sum(mark == "\ufffd" or (mark < " " and mark != "\t") for mark in text) / len(text)
 
 
+def _refuse_double_commas(path: Path, sample: list[str], delimiter: str | None) -> None:
+    """Refuse commas that part columns and decimals alike: nothing says which is which."""
+    if delimiter != "," or len(sample) < 3:
+        return
+    body = [_split(line, ",") for line in sample[1:]]
+    whole = all(re.fullmatch(r"[+-]?\d+", part) for row in body for part in row if part)
+    named = not any(_NUMBER.match(part) for part in _split(sample[0], ","))
+    more = named and len(body[0]) > 1.5 * len(_split(sample[0], ","))
+    long = sum(len(part) > 2 and part[0] == "0" for row in body for part in row) > len(body)
+    if whole and (more or long):
+        raise RetorqueError(
+            f"'{path}' seems to have commas both between columns and in numbers (0,01); export it with semicolons or "
+            "tabs between columns, or with decimal points"
+        )
+
+
 def _split(line: str, delimiter: str | None) -> list[str]:
     return [part.strip().strip('"') for part in line.split(delimiter)]
+
+
+REMEMBERED = 4
+"""Blocks of text up to which a file is remembered once it has been read: parsing is most of the work."""
+_LAST: dict[str, Any] = {}
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    """What tells a file from another, and from itself after a change."""
+    about = path.stat()
+    return str(path.resolve()), about.st_mtime_ns, about.st_size
 
 
 class TextTable(Table):
@@ -130,6 +201,7 @@ class TextTable(Table):
         # a comma beside a semicolon or a tab is a decimal comma
         delimiter = next((mark for mark in (";", "\t", ",") if mark in second), None)
         head = _split(sample[0], delimiter)
+        _refuse_double_commas(path, sample, delimiter)
         # a header has no numbers at all; a corrupt first row of numbers usually keeps some
         decimal_comma = delimiter != "," and "," in second
         named = not any(_NUMBER.match(part.replace(",", ".") if decimal_comma else part) for part in head)
@@ -143,6 +215,25 @@ class TextTable(Table):
         return table
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
+        key, last = _stamp(self.path), dict(_LAST)
+        if last.get("key") != key:
+            _LAST.clear()
+            kept: list[tuple[Array, Array, dict[str, Array]]] = []
+            for number, (rows, values) in enumerate(self._read()):
+                if number < REMEMBERED:
+                    kept.append((rows, values, self.bad))
+                else:
+                    kept.clear()
+                yield rows, values
+            if kept:
+                _LAST.update(key=key, blocks=kept, cut=self.cut)
+            return
+        for rows, values, bad in last["blocks"]:
+            self.bad = bad
+            yield rows, values
+        self.cut = last["cut"]
+
+    def _read(self) -> Iterator[tuple[Array, Array]]:
         self.cut = False
         lines = itertools.islice(_lines(self.path, self._broken), self.skip, None)
         wanted = (line for line in lines if line and not line.startswith("#"))

@@ -70,5 +70,5 @@ class GravityCompensated:
 
 
 def plant_for(robot: Robot, plant: Plant) -> Plant:
-    """The plant behind the convention that torques include gravity, as the robot's card says its hardware takes them."""
+    """The plant behind the convention that torques include gravity: the card says whether the hardware adds it."""
     return GravityCompensated(plant, robot) if robot.hardware_adds_gravity else plant

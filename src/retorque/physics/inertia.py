@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -120,6 +119,8 @@ def with_inertias(robot: Robot, inertial: Array, armature: Array) -> Robot:
 
 def principal_axes(vector: Array) -> tuple[Array, Array, Array, Array]:
     """Mass (...), centre (..., 3), principal inertias (..., 3) and quaternions (..., 4) of their axes, (w, x, y, z)."""
+    from scipy.spatial.transform import Rotation  # here: it takes a third of a second to load
+
     mass, centre, inertia = from_vector(vector)
     principal, axes = np.linalg.eigh(inertia)
     axes[..., :, 0] *= np.linalg.det(axes)[..., None]

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from retorque.physics.compiled import kernel
 from retorque.robots.motor import Motor, motors_of, transmissions
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -113,8 +114,7 @@ class MotorTorque:
                 elif name == "pwm":
                     motor.require("torque_constant", "velocity_constant", "winding_resistance")
             self.source[k] = SIGNALS.index(name)
-        self._current = self.source == SIGNALS.index("current")
-        self._pwm = self.source == SIGNALS.index("pwm")
+        self._missing, self._nominal = np.zeros(0), np.zeros(0)
         # What is unknown of joints that do not matter must not spread as NaN.
         self._constant = np.where(np.isfinite(joints.torque_constant), joints.torque_constant, 0.0)
         self._kv = np.where(np.isfinite(joints.velocity_constant), joints.velocity_constant, np.inf)
@@ -122,18 +122,54 @@ class MotorTorque:
 
     def read(self, state: State) -> Array:
         """Motor torque at the joints (..., n) [N·m]; NaN where the report is missing."""
-        report = state.motor
-        torque = np.array(state.torque, dtype=float)
-        missing = np.full(torque.shape, np.nan)
-        if self._current.any():
-            current = missing if report is None or report.current is None else report.current
-            torque = np.where(self._current, self._constant * current, torque)
-        if self._pwm.any():
-            pwm = missing if report is None or report.pwm is None else report.pwm
-            voltage = self.joints.bus_voltage if report is None or report.voltage is None else report.voltage
-            drawn = winding_current(pwm, voltage, state.velocity, self._kv, self._rw)
-            torque = np.where(self._pwm, self._constant * drawn, torque)
-        return torque
+        report, shape = state.motor, state.position.shape
+        if shape != self._missing.shape:
+            self._missing = np.full(shape, np.nan)
+            self._nominal = np.broadcast_to(self.joints.bus_voltage, shape).copy()
+        current = pwm = self._missing
+        voltage = self._nominal
+        if report is not None:
+            current = self._missing if report.current is None else report.current
+            pwm = self._missing if report.pwm is None else report.pwm
+            voltage = self._nominal if report.voltage is None else report.voltage
+        out, rows = np.empty(shape), (-1, shape[-1])
+        _read(
+            self.source,
+            self._constant,
+            self._kv,
+            self._rw,
+            state.torque.reshape(rows),
+            state.velocity.reshape(rows),
+            current.reshape(rows),
+            pwm.reshape(rows),
+            voltage.reshape(rows),
+            out.reshape(rows),
+        )
+        return out
+
+
+@kernel
+def _read(
+    source: Array,
+    constant: Array,
+    kv: Array,
+    rw: Array,
+    torque: Array,
+    velocity: Array,
+    current: Array,
+    pwm: Array,
+    voltage: Array,
+    out: Array,
+) -> None:
+    """Fill joint torques from the signal of each joint: 1 the current, 2 the PWM (equations 2 to 4), 3 the torque."""
+    for t in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            if source[j] == 1:
+                out[t, j] = constant[j] * current[t, j]
+            elif source[j] == 2:
+                out[t, j] = constant[j] * (pwm[t, j] * voltage[t, j] - velocity[t, j] / kv[j]) / rw[j]
+            else:
+                out[t, j] = torque[t, j]
 
 
 def _choose(motor: Motor) -> Signal:

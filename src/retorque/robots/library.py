@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -35,7 +36,7 @@ def load(name: str | Path) -> Robot:
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
-    if not path.is_file():
+    if not _is_file(path):
         if looks_like_a_path:
             raise RetorqueError(
                 f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
@@ -47,6 +48,40 @@ def load(name: str | Path) -> Robot:
     if path.suffix.lower() in ENDINGS:
         return _from_xml(path)
     raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a zero in it
+        return False
+
+
+def load_as_found(name: str | Path, joints: Collection[str] | None = None) -> Robot:
+    """As `load`, for robots whose files are why they are identified: impossible inertias are repaired, with a note.
+
+    Args:
+        name: as `load` takes it.
+        joints: those to keep of a URDF or MJCF file; the others are welded.
+    """
+    path = Path(name).expanduser()
+    if str(name) in names() or not _is_file(path) or path.suffix.lower() == ".toml":
+        robot = load(name)
+        strange = [joint for joint in joints or () if joint not in robot.joint_names]
+        if strange:
+            raise unknown("joint", strange[0], robot.joint_names)
+        if joints is not None and set(joints) != set(robot.joint_names):
+            raise RetorqueError(
+                f"the joints of the card '{robot.name}' cannot be locked; give its URDF or MJCF file as --robot"
+            )
+        return robot
+    if read_xml(path).tag == "robot":
+        from retorque.robots.formats.urdf import read_urdf
+
+        return read_urdf(path, joints, repair=True)
+    from retorque.robots.formats.mjcf import read_mjcf
+
+    return read_mjcf(path, joints)
 
 
 def _folder() -> Path:

@@ -12,6 +12,8 @@ from retorque.work.errors import RetorqueError, unknown
 
 TRIANGLE_TOLERANCE = 1e-6
 """By how much of its trace an inertia may miss the triangle inequality: what rounding in a file can cause."""
+LARGEST = 1e6
+"""No mass, length, inertia or rotor of a robot is larger, in SI units; beyond it, sums of squares soon overflow."""
 SIZES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2}
 """How many numbers give each shape's size."""
 
@@ -30,6 +32,7 @@ def check(robot: Robot, where: str) -> Robot:
     children = Counter(link.parent for link in robot.links)
     for link in robot.links:
         _check_joint(link, where)
+        _check_size(link, where)
         _check_mass(link, children[link.name], where)
         for geom in link.geoms:
             _check_geom(link, geom, where)
@@ -42,7 +45,7 @@ def check(robot: Robot, where: str) -> Robot:
     if robot.uncertainty is not None:
         check_uncertainty(robot.uncertainty, len(robot.moving_links), robot.n, where)
     gravity = np.asarray(robot.gravity, dtype=float)
-    if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+    if gravity.shape != (3,) or not np.all(np.abs(gravity) <= LARGEST):
         raise RetorqueError(f"{where}: gravity must be three finite numbers in m/s², not {robot.gravity}")
     return robot
 
@@ -127,6 +130,23 @@ def _check_joint(link: Link, where: str) -> None:
         )
 
 
+def _check_size(link: Link, where: str) -> None:
+    numbers = {
+        "mass": [link.mass],
+        "centre": link.centre,
+        "inertia": link.inertia,
+        "position": link.position,
+        "armature": [0.0 if link.joint is None else link.joint.armature],
+        "shape": [number for geom in link.geoms for number in (*geom.size, *geom.position)],
+    }
+    for what, values in numbers.items():
+        if any(LARGEST < abs(value) < np.inf for value in values):
+            raise RetorqueError(
+                f"{where}: the {what} of link '{link.name}' is larger than any robot's ({max(map(abs, values)):.3g}); "
+                "is its unit kg, m or kg·m²?"
+            )
+
+
 def _check_mass(link: Link, children: int, where: str) -> None:
     moves = link.joint is not None
     if not (np.isfinite(link.mass) and link.mass >= 0.0):
@@ -192,7 +212,7 @@ def _check_frames(robot: Robot, where: str) -> None:
                 + ", ".join(names)
             )
         pose = np.array([*frame.position, *frame.quaternion], dtype=float)
-        if not np.all(np.isfinite(pose)) or abs(np.linalg.norm(pose[3:]) - 1) > 1e-6:
+        if not np.all(np.abs(pose) <= LARGEST) or abs(np.linalg.norm(pose[3:]) - 1) > 1e-6:
             raise RetorqueError(
                 f"{where}: frame '{name}' needs a finite position in m and a unit quaternion (w, x, y, z)"
             )
@@ -205,7 +225,7 @@ def _check_home(robot: Robot, where: str) -> None:
             f"{where}: home has {home.size} values, but the robot has {robot.n} joints; give one for each"
         )
     for joint, value in zip(robot.joints, home, strict=True):
-        if not (np.isfinite(value) and joint.lower <= value <= joint.upper):
+        if not (abs(value) <= LARGEST and joint.lower <= value <= joint.upper):
             raise RetorqueError(
                 f"{where}: home puts joint '{joint.name}' at {value}, outside its limits {joint.lower} to "
                 f"{joint.upper}; move it inside"

@@ -61,7 +61,7 @@ class DriveSettings:
     """Address of the robot (franka, ur), serial port (dynamixel), or DDS domain (ros2)."""
     wiring: Path | None = None
     """TOML file with joint order, signs, offsets, motors or topics, where the driver's defaults are not the robot's."""
-    adapter: str = "recursive"
+    adapter: str = "default"
     """What corrects: a name of `retorque bench tracking --help`, or module:Class."""
     weights: Path | None = None
     """A file of weights instead of the adapter's own."""

@@ -10,6 +10,8 @@ from retorque.work.array import Array
 
 PRESLIDING = 0.003
 """Way over which friction follows a reversal [rad]."""
+STATIC = 1.6
+"""Friction at rest over the card's level, at most: static friction, and a card that is wrong."""
 SETTLED = 0.2
 """Time after which a joint that has not moved rests [s]."""
 SETTLING = 0.2
@@ -39,7 +41,7 @@ def _friction(
     for t in range(drive.shape[0]):
         for j in range(drive.shape[1]):
             move = q[t, j] - held[t, j]
-            if abs(move) > step[j]:  # the encoder's last step says nothing
+            if abs(move) > 1.01 * step[j]:  # the encoder's last step says nothing
                 move -= step[j] * np.sign(move)
                 held[t, j] += move
                 phase[t, j] = min(1.0, max(-1.0, phase[t, j] + move / PRESLIDING))
@@ -54,7 +56,8 @@ def _friction(
                 room = coulomb[j] + side * abs(drive[t, j])
                 if room > 0.0:
                     taken = (drive[t, j] - before[t, j]) / room
-                    phase[t, j] = min(1.0, max(-1.0, phase[t, j] + taken))
+                    most = max(1.0, abs(phase[t, j]))
+                    phase[t, j] = min(most, max(-most, phase[t, j] + taken))
             before[t, j] = drive[t, j]
             z, torque = phase[t, j], drive[t, j]
             share = 1.0 - efficiency[j] if z * torque > 0.0 else 1.0 / efficiency[j] - 1.0
@@ -62,12 +65,12 @@ def _friction(
             gone = 1.0 - np.exp(-max(0.0, rest[t, j] - SETTLED) / FORGETTING)
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
             known = error * error / 3.0 * (level * z) ** 2
-            hidden = max(1.0 - z * z, gone)
+            hidden = max(1.0 - min(1.0, z * z), gone)
             if rest[t, j] > 0.0:
                 hidden = max(hidden, 0.5)  # at rest, friction answers to whatever changes
             between = level * level / 3.0 * hidden
             variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
-            resting[t, j] = max(1.0 - abs(z), gone)
+            resting[t, j] = max(1.0 - min(1.0, abs(z)), gone)
 
 
 @kernel
@@ -87,7 +90,7 @@ def _settle(
                 share = 1.0 - card[1, j] if driving else 1.0 / card[1, j] - 1.0
                 level = card[0, j] + share * abs(drive[t, j])
                 if level > 0.0:
-                    z = min(1.0, max(-1.0, hidden[t, j] / level))
+                    z = min(STATIC, max(-STATIC, hidden[t, j] / level))
                     phase[t, j] += SETTLING * (z - phase[t, j])
                     rest[t, j] = SETTLED
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.control.comply_code import ComplyCode
-from retorque.physics.motor_torque import SIGNALS, MotorTorque
+from retorque.physics.compiled import kernel
+from retorque.physics.motor_torque import MotorTorque
 from retorque.robots.state import State
 from retorque.work.array import Array
 
@@ -17,6 +18,8 @@ FULL = 0.98
 """Duty cycle at which a motor is at its end."""
 LOW = 0.85
 """Share of the nominal bus voltage below which it sags."""
+MISSING, STOPPED = int(ComplyCode.MISSING), int(ComplyCode.FROZEN)
+FULL_VOLTAGE, SAGGING = int(ComplyCode.SATURATED), int(ComplyCode.SAG)
 
 
 class ReportChecks:
@@ -33,7 +36,8 @@ class ReportChecks:
         self._motor, self._used = motor, used
         self._shape = (trials, len(used))
         self._patience = max(2, round(FROZEN_AFTER / timestep))
-        self._pwm_read = motor.source == SIGNALS.index("pwm")
+        self._nan = np.full(self._shape, np.nan)
+        self._left_out, self._codes = np.zeros(self._shape, dtype=bool), np.zeros(trials, dtype=np.int64)
         self.reset()
 
     def reset(self) -> None:
@@ -43,38 +47,67 @@ class ReportChecks:
         self._where = np.full(self._shape, np.nan)
 
     def check(self, state: State) -> tuple[Array, Array]:
-        """Joints to leave out (trials, n), and codes (trials,)."""
-        report, trials = state.motor, self._shape[0]
-        codes = np.zeros(trials, dtype=np.int64)
+        """Joints to leave out (trials, n), and codes (trials,); both are written over at the next call."""
+        report, shape = state.motor, self._shape
         if report is None:
-            return np.zeros(self._shape, dtype=bool), codes
-        source = report.pwm if report.current is None else report.current
-        if self._pwm_read.any() and report.pwm is not None and report.current is not None:
-            source = np.where(self._pwm_read, report.pwm, report.current)
-        value = np.full(self._shape, np.nan) if source is None else np.reshape(source, self._shape)
-        position = np.reshape(state.position, self._shape)
-        read = self._motor.source != SIGNALS.index("torque")
-        missing = ~np.isfinite(value) & self._used & read
-        same = value == self._last
-        if same.any():
-            self._same = np.where(same, self._same + 1, 0)
-            self._where = np.where(same & np.isfinite(self._where), self._where, position)
-            frozen = (self._same >= self._patience) & (np.abs(position - self._where) > MOVED) & self._used & read
-        else:
-            self._same[:] = 0
-            self._where[:] = position
-            frozen = same
-        self._last = value
-        if missing.any():
-            codes |= np.where(missing.any(axis=-1), int(ComplyCode.MISSING), 0)
-        if frozen.any():
-            codes |= np.where(frozen.any(axis=-1), int(ComplyCode.FROZEN), 0)
-        if report.pwm is not None:
-            full = np.reshape(np.abs(report.pwm) >= FULL, self._shape) & self._used
-            if full.any():
-                codes |= np.where(full.any(axis=-1), int(ComplyCode.SATURATED), 0)
-        if report.voltage is not None:
-            low = np.reshape(report.voltage < LOW * self._motor.joints.bus_voltage, self._shape)
-            if low.any():
-                codes |= np.where(low.any(axis=-1), int(ComplyCode.SAG), 0)
-        return missing | frozen, codes
+            self._left_out[:], self._codes[:] = False, 0
+            return self._left_out, self._codes
+        _check(
+            self._motor.source,
+            self._used,
+            self._motor.joints.bus_voltage,
+            self._patience,
+            state.position.reshape(shape),
+            self._nan if report.current is None else report.current.reshape(shape),
+            self._nan if report.pwm is None else report.pwm.reshape(shape),
+            self._nan if report.voltage is None else report.voltage.reshape(shape),
+            self._last,
+            self._same,
+            self._where,
+            self._left_out,
+            self._codes,
+        )
+        return self._left_out, self._codes
+
+
+@kernel
+def _check(
+    source: Array,
+    used: Array,
+    bus: Array,
+    patience: int,
+    position: Array,
+    current: Array,
+    pwm: Array,
+    voltage: Array,
+    last: Array,
+    same: Array,
+    where: Array,
+    left_out: Array,
+    codes: Array,
+) -> None:
+    """Fill joints to leave out and codes; see `ReportChecks`."""
+    for t in range(position.shape[0]):
+        code = 0
+        for j in range(position.shape[1]):
+            left_out[t, j] = False
+            if not used[j] or source[j] == 3:  # the drive's own torque
+                continue
+            value = current[t, j] if source[j] == 1 else pwm[t, j]
+            if value == last[t, j]:
+                same[t, j] += 1
+            else:
+                same[t, j] = 0
+                where[t, j] = position[t, j]
+            last[t, j] = value
+            if not np.isfinite(value):
+                left_out[t, j] = True
+                code |= MISSING
+            elif same[t, j] >= patience and abs(position[t, j] - where[t, j]) > MOVED:
+                left_out[t, j] = True
+                code |= STOPPED
+            if abs(pwm[t, j]) >= FULL:
+                code |= FULL_VOLTAGE
+            if voltage[t, j] < LOW * bus[j]:
+                code |= SAGGING
+        codes[t] = code

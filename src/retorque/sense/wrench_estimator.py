@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.comply_code import DOUBTED, ComplyCode
+from retorque.control.comply_code import ComplyCode
+from retorque.physics.compiled import kernel
 from retorque.physics.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -15,6 +16,11 @@ from retorque.sense.external_torque import LEFT_OUT, ExternalTorque, QuasiStatic
 from retorque.sense.report_checks import ReportChecks
 from retorque.sense.wrench_solve import WrenchPrior, WrenchSolve
 from retorque.work.array import Array
+
+MISSING, STOPPED, UNEXPLAINED = int(ComplyCode.MISSING), int(ComplyCode.FROZEN), int(ComplyCode.UNEXPLAINED)
+SINGULAR, STICTION, DRIFT = int(ComplyCode.SINGULAR), int(ComplyCode.STICTION), int(ComplyCode.DRIFT)
+RESTS = 0.9
+"""Share of rest above which friction hides a joint's torque."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +102,12 @@ class WrenchEstimator:
         self._shape = (trials, robot.n)
         self._offset = np.zeros(self._shape)
         self._free_for = np.zeros((trials, len(sites)))
+        s = self.settings
+        tares = (s.free_after, s.tare_after, s.tare_time, s.tare_limit, 1.0 if s.tare else 0.0)
+        self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, *tares])
+        self._calm, self._codes = np.zeros(self._shape, dtype=bool), np.zeros(trials, dtype=np.int64)
+        self._trusted = np.ones((trials, len(sites)), dtype=bool)
+        self._settles = isinstance(torque, QuasiStatic) and torque.settings.friction
         self._age = 0.0
         self._fresh = True
 
@@ -114,53 +126,98 @@ class WrenchEstimator:
         if self._fresh:
             self.reset(state)
         s, solve = self.settings, self.solve
+        self._limits[-1] = 1.0 if s.tare else 0.0
         self.tree.at(state)
         estimate = self.torque.update(state, self.tree)
         torque, variance = estimate.torque - self._offset, estimate.variance
-        codes = np.zeros(self._shape[0], dtype=np.int64)
+        codes: Array = self._codes
+        codes[:] = 0
         if self._checks is not None:
-            left_out, codes = self._checks.check(state)
-            if left_out.any():
+            left_out, found = self._checks.check(state)
+            if found.any():
+                codes[:] = found
                 torque, variance = np.where(left_out, 0.0, torque), np.where(left_out, LEFT_OUT, variance)
         solve(self.tree.jacobian, torque, variance)
-        odd = solve.misfit > s.unexplained
-        if odd.any():
-            codes = codes | np.where(odd.any(axis=-1), int(ComplyCode.UNEXPLAINED), 0)
-            solve.covariance *= np.where(odd, solve.misfit, 1.0)[..., None, None]
-        weak = solve.weakness > s.weak
-        if weak.any():
-            codes = codes | np.where(weak.any(axis=-1), int(ComplyCode.SINGULAR), 0)
-        if s.tare:
-            codes = codes | self._tare(estimate.torque, variance, odd)
-        if (estimate.resting[:, self._any] > 0.9).any():
-            codes = codes | int(ComplyCode.STICTION)
-        trusted = (
-            ~(odd | weak) & ((codes & int(DOUBTED & ~ComplyCode.SINGULAR & ~ComplyCode.UNEXPLAINED)) == 0)[:, None]
+        self._age += self.timestep
+        _judge(
+            self._limits,
+            self.timestep,
+            self._age,
+            solve.wrench,
+            solve.covariance,
+            solve.misfit,
+            solve.weakness,
+            solve.used,
+            estimate.torque,
+            variance,
+            estimate.resting,
+            self._free_for,
+            self._offset,
+            self._calm,
+            codes,
+            self._trusted,
         )
-        return WrenchEstimate(solve.wrench, solve.covariance, trusted, codes)
+        if s.tare and self._settles and self._calm.any():
+            assert isinstance(self.torque, QuasiStatic)
+            self.torque.settle(estimate.torque, self._calm)
+        return WrenchEstimate(solve.wrench, solve.covariance, self._trusted, codes)
 
-    def _tare(self, torque: Array, variance: Array, odd: Array) -> Array:
-        """Take off what is felt in free space; the codes that come of it (trials,)."""
-        s, dt = self.settings, self.timestep
-        force = self.solve.wrench[..., :3]
-        size = np.sqrt(np.einsum("tsi,tsi->ts", force, force))
-        spread = np.sqrt(np.einsum("tsii->ts", self.solve.covariance[..., :3, :3]))
-        free = ~((size > np.maximum(s.contact_force, 3.0 * spread)) | odd)  # (trials, sites)
-        self._age += dt
-        free |= self._age < s.begins_free
-        self._free_for = np.where(free, self._free_for + dt, 0.0)
-        calm = self._joints_of(self._free_for > s.free_after)
-        if not calm.any():
-            return np.zeros(len(calm), dtype=np.int64)
-        if isinstance(self.torque, QuasiStatic) and self.torque.settings.friction:
-            self.torque.settle(torque, calm)
-        bound = s.tare_limit * np.sqrt(variance)
-        step = self._joints_of(self._free_for > s.tare_after) * (dt / s.tare_time) * (torque - self._offset)
-        moved = self._offset + step
-        self._offset = np.clip(moved, -bound, bound)
-        drifted = (np.abs(moved) > bound)[:, self._any].any(axis=-1)
-        return np.where(drifted, int(ComplyCode.DRIFT), 0)
 
-    def _joints_of(self, sites: Array) -> Array:
-        """(trials, n) joints of some sites (trials, sites)."""
-        return np.asarray(sites @ self.solve.used)
+@kernel
+def _judge(
+    limits: Array,
+    dt: float,
+    age: float,
+    wrench: Array,
+    covariance: Array,
+    misfit: Array,
+    weakness: Array,
+    used: Array,
+    torque: Array,
+    variance: Array,
+    resting: Array,
+    free_for: Array,
+    offset: Array,
+    calm: Array,
+    codes: Array,
+    trusted: Array,
+) -> None:
+    """Fill trust, codes, calm joints and offsets; doubt what nothing explains; see `EstimatorSettings`."""
+    unexplained, weak, touch, begins, free_after, tare_after, tare_time, tare_limit, tare = limits
+    for t in range(wrench.shape[0]):
+        bad = codes[t] & (MISSING | STOPPED)
+        for j in range(torque.shape[1]):
+            calm[t, j] = False
+        for s in range(wrench.shape[1]):
+            odd = misfit[t, s] > unexplained
+            size, spread = 0.0, 0.0
+            for i in range(3):
+                size += wrench[t, s, i] ** 2
+                spread += covariance[t, s, i, i]
+            if odd:
+                codes[t] |= UNEXPLAINED
+                for i in range(6):
+                    for k in range(6):
+                        covariance[t, s, i, k] *= misfit[t, s]
+            if weakness[t, s] > weak:
+                codes[t] |= SINGULAR
+            trusted[t, s] = not (odd or weakness[t, s] > weak or bad)
+            free = age < begins or not (size**0.5 > max(touch, 3.0 * spread**0.5) or odd)
+            free_for[t, s] = free_for[t, s] + dt if free else 0.0
+            for j in range(torque.shape[1]):
+                if not used[s, j]:
+                    continue
+                if resting[t, j] > RESTS:
+                    codes[t] |= STICTION
+                if tare == 0.0 or free_for[t, s] <= free_after:
+                    continue
+                calm[t, j] = True
+                if free_for[t, s] > tare_after:
+                    bound = tare_limit * variance[t, j] ** 0.5
+                    moved = offset[t, j] + dt / tare_time * (torque[t, j] - offset[t, j])
+                    offset[t, j] = min(bound, max(-bound, moved))
+                    if abs(moved) > bound:
+                        codes[t] |= DRIFT
+        if codes[t] & DRIFT:
+            for s in range(wrench.shape[1]):
+                trusted[t, s] = False

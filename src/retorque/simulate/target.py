@@ -168,6 +168,10 @@ class Target:
         objects = self._world.objects()
         return None if objects is None else self._rows(objects)
 
+    def limit_torque(self, limit: Array | None) -> None:
+        """Limit commands to (n,) [N·m] instead of the robot's own limits; None: not at all."""
+        self._torque_limit = np.full(self.robot.n, np.inf) if limit is None else np.asarray(limit, dtype=float)
+
     def push(self, torque: Array | float) -> None:
         """External torque on the joints from now on, (..., n) [N·m]."""
         self._external = torque

@@ -35,6 +35,8 @@ class Embodiment:
     """Stiffness with which it yields in `bench wrench` [N/m]."""
     smoothing: float = 0.9
     """The paper's moving average."""
+    turn_weight: float = 0.3
+    """Weight of 1 rad beside 1 m in inverse kinematics; small for fingers, which have four joints only."""
     base_height: float = 0.0
     """Of a free base that stands on its feet [m]."""
     feet: tuple[str, str] | tuple[()] = ()
@@ -98,6 +100,7 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             stiffness={"": 6.0},  # P 900, 150 units a N·m/rad
             damping={"": 0.0},
             push=2.0,
+            turn_weight=0.003,
             compliance=80.0,
             prior=WrenchPrior(force=1.5, moment=0.0045),
             smoothing=0.1,

@@ -51,7 +51,7 @@ class TrackingTask:
             raise RetorqueError(f"a bench needs at least 1 trial, not {settings.trials}")
         self.robot, self.settings = fixed_base(robot), settings
         self.profile = profile_of(robot)
-        seeds = np.random.SeedSequence([settings.seed, 1]).generate_state(5)
+        seeds = np.random.SeedSequence([settings.seed, 1]).generate_state(6)
         trials = settings.trials
         if settings.nothing_hidden:
             self.parameters = Parameters.ideal(robot, trials)
@@ -71,11 +71,11 @@ class TrackingTask:
             cycles=(3.0 * settings.duration / 16.0, 7.0 * settings.duration / 16.0),  # the same speeds at any length
         )
         self.pulses = Pulses.sample(robot, trials, settings.duration, int(seeds[3])) if settings.contact else None
-        self.noise_seed = int(seeds[4])
+        self.noise_seed, self.adapter_seed = int(seeds[4]), int(seeds[5])
 
     def part(self, rows: slice) -> TrackingTask:
         """The same experiment with some of the trials."""
-        other = object.__new__(TrackingTask)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         r, s, p = self.reference, self.sensors, self.pulses
         other.parameters = self.parameters[rows]
@@ -85,6 +85,7 @@ class TrackingTask:
         other.reference = WindowedSines(r.home, r.amplitude[rows], r.cycles[rows], r.phase[rows], r.duration)
         other.pulses = Pulses(**{k: v[rows] for k, v in vars(p).items()}) if p is not None else None
         other.noise_seed = self.noise_seed + (rows.start or 0)
+        other.adapter_seed = self.adapter_seed + (rows.start or 0)
         return other
 
     def controller(self) -> JointImpedance:

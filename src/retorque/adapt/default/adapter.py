@@ -11,7 +11,10 @@ from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.health import Health
+from retorque.physics.default_profile import profile_of
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.robots.state import State
 from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
@@ -29,9 +32,15 @@ CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 STRADDLE = 0.04
 """Equations so soon after a change average over it: they are not weighed [s]."""
-CERTAIN, PATIENCE = 6.0, 0.25
+CERTAIN, PATIENCE = 4.5, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
+CARRIED = (1.35, 0.2)
+"""What can be put down: so many times what the estimate says is carried, and so many kilograms."""
+DELAYED = 2
+"""Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
+GAIN = 16.0
+"""Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
@@ -66,6 +75,7 @@ class Default(TamRecursive):
         "_old_means",
         "_old_roots",
         "_old_sizes",
+        "_kept",
         "_old_evidence",
         "_explanations",
         "_own_since",
@@ -76,12 +86,17 @@ class Default(TamRecursive):
         "_place",
         "_walked",
     )
+    periods = (1e-3, 5e-3)
     gain_doubt = 0.15
     touch = TOUCH
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
     ):
+        # An ideal joint that weighs next to nothing would have the real one's rotor follow its every twitch.
+        lightest = profile_of(robot).armature_max / GAIN
+        weight = np.diagonal(RigidBody(robot).mass_matrix(robot.home))
+        self._ideal = RigidBody(robot, armature=robot.armature + np.maximum(lightest - weight, 0.0))
         super().__init__(robot, trials, timestep, seed, weights=weights)
 
     def reset(self) -> None:
@@ -92,8 +107,9 @@ class Default(TamRecursive):
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
         self._since_snapshot = 0.0
+        self._kept = 0
         self._old_means = np.zeros((count, self.trials, size))
-        self._old_roots = np.broadcast_to(np.eye(size), (count, self.trials, size, size)).copy()
+        self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
@@ -107,7 +123,8 @@ class Default(TamRecursive):
         self._place = np.full(self.trials, -1)
         self._walked = 0
         super().reset()
-        self._filter.root[:] = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.root[:] = self._old_roots[:] = closed
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -140,11 +157,30 @@ class Default(TamRecursive):
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
         self._own_since += self._step
+        self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
+
+    def _absorb(self, equation: Equation) -> None:
+        before = self._evidence
+        super()._absorb(equation)
+        self._evidence = np.where(equation.accepted, self._evidence, before)  # what is not learnt from says nothing
+
+    def _refresh(self) -> None:
+        super()._refresh()
+        if self._kept >= DELAYED:
+            lasting = np.minimum(self._evidence, self._old_evidence[-DELAYED:].min(axis=0))
+            self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
+
+    def correct(self, state: State, nominal_torque: Array) -> Array:
+        a, inverse = self.belief.arrays, self._tick_inverse
+        q, qd, external = state.position, state.velocity, a["share"] * a["external"]
+        ideal = self._ideal.forward_dynamics(q, qd, nominal_torque + external)
+        found = inverse(a, q, qd, ideal, external) + a["own"]
+        return nominal_torque + a["trust"] * (found - nominal_torque)
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""
@@ -178,7 +214,7 @@ class Default(TamRecursive):
             least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
             verdict = self._explanations.verdict(least, self._carried())
             sure = np.zeros(self.trials, dtype=bool)
-            sure[weighed] = True
+            sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
             self._open(
                 sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
             )
@@ -213,10 +249,10 @@ class Default(TamRecursive):
         self._constrain(ready)
 
     def _carried(self) -> Array:
-        """Mass beyond the ideal last link's that the estimate carries, and a little (trials,) [kg]."""
+        """Mass beyond the ideal last link's that can be put down, as far as the estimate knows (trials,) [kg]."""
         _, inertial = self.model.unknowns(self._filter.mean)
         last = 10 * (self.model.links - 1)
-        return np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + 0.3
+        return CARRIED[0] * np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + CARRIED[1]
 
     def _open(self, payload: Array, joint: Array, which: Array) -> None:
         """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning."""
@@ -245,6 +281,7 @@ class Default(TamRecursive):
         if self._since_snapshot < SNAPSHOT:
             return
         self._since_snapshot = 0.0
+        self._kept += 1
         calm = ~self.disputed
         for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
             kept[:-1, calm] = kept[1:, calm]

@@ -165,13 +165,13 @@ class Recursive(Adapter):
         expected, spread = self._filter.predict(rows)
         innovation = measured - expected
         noise = self._noise * equation.noise_factor
-        self._weigh(np.where(use[:, None], equation.torque - equation.ideal, 0.0), innovation, spread, noise, use)
+        self._weigh(np.where(use[:, None], equation.torque - equation.ideal, 0.0), innovation, spread, noise)
         self._filter.update(innovation, rows, spread, noise)
         self._constrain(use)
         expected, spread = self._filter.predict(rows)
         self._learn_noise(measured - expected, np.sum(spread * spread, axis=1), use)
 
-    def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array, use: Array) -> None:
+    def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array) -> None:
         """Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's.
 
         Without it, a robot with nothing hidden would be corrected for the average hidden payload before the first
@@ -184,8 +184,7 @@ class Recursive(Adapter):
         white = np.linalg.solve(root, innovation[..., None])[..., 0]
         hidden = -0.5 * np.sum(white * white, axis=-1) - np.sum(np.log(root[:, index, index]), axis=-1)
         nothing = -0.5 * np.sum(mismatch * mismatch / noise + np.log(noise), axis=-1)
-        weighed = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
-        self._evidence = np.where(use, weighed, self._evidence)  # what is not learnt from says nothing
+        self._evidence = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
 
     def _constrain(self, use: Array) -> None:
         """Move the joint unknown that is farthest out of its bounds back onto them, in each used trial that has one."""

@@ -89,7 +89,8 @@ def _unexcited(model: LinearModel, root: Array, names: list[str]) -> tuple[str, 
     labels = [f"{joint} {name}" for joint in model.robot.joint_names for name in NAMES]
     ten = ("mass", "mc x", "mc y", "mc z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
     masses = [f"{name} {what}" for name in names for what in ten]
-    size, axes = np.linalg.eigh(root @ root.T)
+    last = model.touch_part.start  # what touches the robot is no unknown of its own
+    size, axes = np.linalg.eigh((root @ root.T)[:last, :last])
     split = model.n * PER_JOINT
     scale = np.maximum(np.linalg.norm(model.inertial_root, axis=1), 1e-12)
     found = []

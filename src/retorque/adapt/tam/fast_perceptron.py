@@ -14,8 +14,9 @@ EPSILON = 1e-6
 class FastPerceptron:
     """One number for each joint out of its rows of inputs; what the latent changes is set beforehand.
 
-    Arrays are (numbers, trials * n) and contiguous, in double precision, so that the compiled core says the same. What would be a call of its own is made part of a product: biases
-    are a column of the weights, for a row of ones; the last layer and the head are one vector.
+    Arrays are (numbers, trials * n) and contiguous, in double precision, so that the compiled core says the same. What
+    would be a call of its own is made part of a product: biases are a column of the weights, for a row of ones; the
+    last layer and the head are one vector.
 
     Args:
         weights: by name.

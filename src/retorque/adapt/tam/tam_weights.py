@@ -37,7 +37,11 @@ def save_weights(
 def load_weights(path: Path) -> tuple[dict[str, Array], Preset, WeightsHeader]:
     """Tensors, preset and header of a file; a truncated, altered or foreign one is refused."""
     tensors, header = load_network(path, NETWORK, FORMAT)
-    return tensors, Preset.of(header["shape"]), header
+    try:
+        preset = Preset.of(header["shape"])
+    except RetorqueError as error:
+        raise RetorqueError(f"'{path}': {error}") from error
+    return tensors, preset, header
 
 
 def find(variant: str, robot: str = "") -> Path:

@@ -43,7 +43,7 @@ class TamRecursive(RecursiveContact):
         weights: a file of weights; default: the ones on board.
     """
 
-    periods = (1e-3, 5e-3)
+    periods = (1e-3, 1e-3)
     authority = 3.0
     remembered: tuple[str, ...] = (
         *RecursiveContact.remembered,

@@ -252,6 +252,6 @@ def _identification(settings: Settings) -> Timed:
 
     def iteration() -> object:
         shift[0] += 1e-9  # other parameters each time, as in a fit
-        return fit.fit(samples, guess + shift[0], prior, iterations=1)
+        return fit.iteration(samples, guess + shift[0], prior)
 
     return Timed(iteration)

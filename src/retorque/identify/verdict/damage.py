@@ -13,7 +13,7 @@ from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recording:
+class RawLog:
     """A log as it was recorded."""
 
     time: Array
@@ -26,7 +26,7 @@ class Recording:
     """(rows, n) [N·m]"""
 
     @classmethod
-    def of(cls, log: Log) -> Recording:
+    def of(cls, log: Log) -> RawLog:
         """What a log of one file holds, before anything is cleaned or filtered."""
         blocks = list(log.raw(log.paths[0]))
         velocity = None if blocks[0][3] is None else np.concatenate([b[3] for b in blocks if b[3] is not None])
@@ -54,7 +54,7 @@ class Damage:
     name: str
     cause: str
     """What a verdict must name."""
-    spoil: Callable[[Recording], Recording]
+    spoil: Callable[[RawLog], RawLog]
     robot: str = ""
     """Another robot's card to read it with."""
 
@@ -65,14 +65,14 @@ def _exchanged(n: int, i: int, j: int) -> Array:
     return order
 
 
-def _ordered(log: Recording, order: Array, what: str = "all") -> Recording:
+def _ordered(log: RawLog, order: Array, what: str = "all") -> RawLog:
     velocity = log.velocity if log.velocity is None or what == "torque" else log.velocity[:, order]
     position = log.position if what == "torque" else log.position[:, order]
     torque = log.torque if what == "position" else log.torque[:, order]
     return replace(log, position=position, velocity=velocity, torque=torque)
 
 
-def _signed(log: Recording, joint: int, what: str) -> Recording:
+def _signed(log: RawLog, joint: int, what: str) -> RawLog:
     sign = np.ones(log.torque.shape[1])
     sign[joint] = -1.0
     if what == "torque":
@@ -81,7 +81,7 @@ def _signed(log: Recording, joint: int, what: str) -> Recording:
     return replace(log, position=log.position * sign, velocity=velocity)
 
 
-def _late(log: Recording, seconds: float) -> Recording:
+def _late(log: RawLog, seconds: float) -> RawLog:
     """The torques of another moment, the ends cut off."""
     rows = round(abs(seconds) * log.rate)
     first, last = slice(0, len(log.time) - rows), slice(rows, None)
@@ -90,19 +90,19 @@ def _late(log: Recording, seconds: float) -> Recording:
     return replace(log, time=log.time[kept], position=log.position[kept], velocity=velocity, torque=log.torque[read])
 
 
-def _turned(log: Recording, joint: int, degrees: float) -> Recording:
+def _turned(log: RawLog, joint: int, degrees: float) -> RawLog:
     position = log.position.copy()
     position[:, joint] += np.deg2rad(degrees)
     return replace(log, position=position)
 
 
-def _dead(log: Recording, joint: int, value: float = 0.0) -> Recording:
+def _dead(log: RawLog, joint: int, value: float = 0.0) -> RawLog:
     torque = log.torque.copy()
     torque[:, joint] = value
     return replace(log, torque=torque)
 
 
-def _frozen(log: Recording, joint: int, with_velocity: bool) -> Recording:
+def _frozen(log: RawLog, joint: int, with_velocity: bool) -> RawLog:
     position = log.position.copy()
     position[:, joint] = position[0, joint]
     velocity = log.velocity
@@ -112,7 +112,7 @@ def _frozen(log: Recording, joint: int, with_velocity: bool) -> Recording:
     return replace(log, position=position, velocity=velocity)
 
 
-def _zeros(log: Recording, seconds: float, everything: bool) -> Recording:
+def _zeros(log: RawLog, seconds: float, everything: bool) -> RawLog:
     start = len(log.time) // 3
     rows = slice(start, start + round(seconds * log.rate))
     torque = log.torque.copy()
@@ -127,7 +127,7 @@ def _zeros(log: Recording, seconds: float, everything: bool) -> Recording:
     return replace(log, position=position, velocity=velocity, torque=torque)
 
 
-def _at_rest(log: Recording) -> Recording:
+def _at_rest(log: RawLog) -> RawLog:
     """The robot stands where it began, with the jitter of its sensors."""
     rng = np.random.default_rng(0)
     jitter = 1e-5 * rng.standard_normal(log.position.shape)
@@ -144,7 +144,7 @@ def damages(n: int, others: tuple[str, ...] = ()) -> list[Damage]:
         others: names of other robots with as many.
     """
 
-    def case(name: str, cause: str, spoil: Callable[[Recording], Recording]) -> Damage:
+    def case(name: str, cause: str, spoil: Callable[[RawLog], RawLog]) -> Damage:
         return Damage(name=name, cause=cause, spoil=spoil)
 
     found = [

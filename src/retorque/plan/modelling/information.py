@@ -86,10 +86,10 @@ class Information(Modeller):
         freedom = max(1, int(np.sum(recent.valid)) * recent.states.shape[1] - recent.states.shape[1] - self.free.size)
         self._level = max(1.0, found.misfit / freedom)
         self._anchors.append(Anchor(samples.number, found))
-        frozen, seen = self._frozen(found)
+        p, frozen, seen = self._frozen(found)
         self._unseen = self._unseen + 1 if frozen else 0
         model = Model(
-            p=found.p,
+            p=p,
             deviation=np.sqrt(self._level * np.maximum(np.diag(found.covariance), 0.0)),
             time=samples.time,
             confidence=seen,
@@ -130,12 +130,15 @@ class Information(Modeller):
                 return True
         return False
 
-    def _frozen(self, found: Fit) -> tuple[tuple[str, ...], float]:
-        """Names of the parameters that the window says little about, and the share of directions that it shows."""
+    def _frozen(self, found: Fit) -> tuple[Array, tuple[str, ...], float]:
+        """The parameters with what the window says little about as it was, its names, and the share that is seen."""
         scale = 1.0 / np.sqrt(np.diag(self._prior))
         window = (found.information - self._prior) * scale * scale[:, None] / self._level
         values, vectors = np.linalg.eigh(window)
         dark = values < 1.0
         names = {self.free.labels[int(np.argmax(np.abs(vectors[:, k])))] for k in np.flatnonzero(dark)}
         seen = float(np.mean(np.clip(values / (1.0 + np.abs(values)), 0.0, 1.0)))
-        return tuple(sorted(names)), seen
+        bright = vectors[:, ~dark]
+        last = self.model.p
+        p = last + scale * (bright @ (bright.T @ ((found.p - last) / scale)))
+        return self.free.clip(p), tuple(sorted(names)), seen

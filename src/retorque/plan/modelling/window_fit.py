@@ -144,6 +144,15 @@ class WindowFit:
                 break
         return self._result(best, p, size, converged)
 
+    def iteration(self, samples: Samples, p: Array, prior: Array) -> Array | None:
+        """The change (size + 2 n segments,) of one Gauss-Newton iteration, as `fit` repeats it: for timing it."""
+        starts = self._starts(len(samples.states))
+        states = samples.states[starts]
+        found = self._evaluate(samples, starts, states, p, prior, p, self.free.size)
+        if found is None:
+            return None
+        return _step(found[0], found[1], 0.0, self.free.size, p, self.free, True, states.shape[1])
+
     def surprise(self, samples: Samples, anchor: Fit, level: float = 1.0) -> tuple[float, int]:
         """Squared prediction errors of samples after an older estimate, in units of their covariance, and how many.
 

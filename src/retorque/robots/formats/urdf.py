@@ -10,6 +10,7 @@ import numpy as np
 
 from retorque.robots import rotation
 from retorque.robots.formats.assemble import Marker, assemble
+from retorque.robots.formats.repair import repaired
 from retorque.robots.formats.tree import Body, Hinge, vector
 from retorque.robots.formats.urdf_writer import UNLIMITED, write_urdf
 from retorque.robots.formats.xml_file import read_xml
@@ -29,7 +30,7 @@ KINDS: dict[str, Kind | None] = {
 }
 
 
-def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
+def read_urdf(path: str | Path, joints: Collection[str] | None = None, *, repair: bool = False) -> Robot:
     """The robot in a URDF file.
 
     Fixed joints are fused, mimic joints are welded at zero, and `<dynamics>` (damping, friction) is left out: what is
@@ -39,6 +40,7 @@ def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
     Args:
         path: The file; its meshes are never needed.
         joints: The joints to keep, in any order; None: all that move.
+        repair: Whether an inertia that no body has becomes the nearest possible one, with a note, or is refused.
     """
     path = Path(path)
     where = path.name
@@ -65,6 +67,10 @@ def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
         elif not (edge is None and name == "world"):  # a root called "world" is the ground itself
             index[name] = len(bodies)
             bodies.append(body)
+    notes = [f"mimic joints welded at zero: {', '.join(mimics)}"] if mimics else []
+    if repair:
+        bodies, changed = repaired(bodies)
+        notes += changed
     return assemble(
         name=root.get("name") or path.stem,
         bodies=bodies,
@@ -72,7 +78,7 @@ def read_urdf(path: str | Path, joints: Collection[str] | None = None) -> Robot:
         keep=_kept(bodies, joints, mimics, where),
         poses=_home(root),
         source=where,
-        notes=[f"mimic joints welded at zero: {', '.join(mimics)}"] if mimics else [],
+        notes=notes,
     )
 
 

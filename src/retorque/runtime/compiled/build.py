@@ -67,7 +67,7 @@ def build(extra: tuple[str, ...] = ()) -> Path:
             _compile(cc, extra, library)
     except OSError as error:
         raise RetorqueError(
-            f"cannot use the cache '{folder}' ({error.strerror or error}); name a folder you can write in RETORQUE_CACHE"
+            f"cannot use the cache '{folder}' ({error.strerror or error}); name one to write to in RETORQUE_CACHE"
         ) from None
     return library
 

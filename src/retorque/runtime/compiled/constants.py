@@ -85,7 +85,6 @@ def _axis(axis: tuple[float, ...]) -> Array:
 def _recursive(adapter: Adapter) -> Constants:
     assert isinstance(adapter, Recursive)
     s, m = adapter.settings, adapter.model
-    watches = isinstance(adapter, RecursiveContact)
     return {
         "history": adapter.history.ticks,
         "recursive": {
@@ -126,7 +125,7 @@ def _recursive(adapter: Adapter) -> Constants:
             "calm": recursive_contact.CALM,
             "longest": recursive_contact.LONGEST,
             "lead": recursive_contact.LEAD,
-            "authority": adapter.authority if watches else 0.0,
+            "authority": adapter.authority if isinstance(adapter, RecursiveContact) else 0.0,
         },
     }
 
@@ -142,7 +141,7 @@ def _tam_recursive(adapter: Adapter) -> Constants:
             "taps": residuals.TAPS,
             "hidden": w["embed.weight"].shape[1],
             "layers": layers,
-            "block": residuals.BLOCK,
+            "block": adapter.residuals.block,
             "fine": residuals.FINE,
             "coarse": np.array(residuals.COARSE),
             "memory": tam_recursive.MEMORY,

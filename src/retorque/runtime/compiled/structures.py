@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -18,7 +18,11 @@ Value = Union[int, float, Array, "Constants"]
 Constants = Mapping[str, Value]
 """A structure's fields by name; nested structures are mappings themselves."""
 
-ELEMENTS = {"int": (ctypes.c_int, np.intc), "double": (ctypes.c_double, float), "float": (ctypes.c_float, np.float32)}
+ELEMENTS: dict[str, tuple[type[ctypes._SimpleCData[Any]], type]] = {
+    "int": (ctypes.c_int, np.intc),
+    "double": (ctypes.c_double, float),
+    "float": (ctypes.c_float, np.float32),
+}
 """C's types and NumPy's."""
 
 
@@ -69,8 +73,10 @@ def structure(name: str) -> type[ctypes.Structure]:
         if field.pointer:
             fields.append((field.name, ctypes.c_void_p))
             continue
-        kind: type = ELEMENTS[field.kind][0] if field.kind in ELEMENTS else structure(field.kind)
-        fields.append((field.name, kind * field.length if field.length else kind))
+        if field.length:
+            fields.append((field.name, ELEMENTS[field.kind][0] * field.length))
+        else:
+            fields.append((field.name, ELEMENTS[field.kind][0] if field.kind in ELEMENTS else structure(field.kind)))
     return type(name, (ctypes.Structure,), {"_fields_": fields})
 
 

@@ -60,7 +60,7 @@ class CompiledSupervisor(CompiledAdapter):
         n, lead, log = self.robot.n, self._shape[:-1], self.settings.log_ticks
         self.score = CompiledScore(
             [views.reshape(2, n) for views in self._views("rt_score", ctypes.c_double, 2 * n)],
-            self._samples(),
+            self._views("rt_score_samples", ctypes.c_int64, 1),
             supervisor.score._rate,
             self._shape,
         )
@@ -126,6 +126,10 @@ class CompiledSupervisor(CompiledAdapter):
         """`correct` what was handed over; the torque stands in `sent`."""
         self._correct(self._at)
 
+    def repeat_column(self) -> None:
+        """Make TAM's last column of tokens once more, of the first robot: to time it."""
+        self._calls.rt_repeat_column(ctypes.c_void_p(int(self._cores[0])))
+
     @property
     def sent(self) -> Array:
         """(..., n) the last torque [N·m]; the next tick writes over it."""
@@ -142,10 +146,4 @@ class CompiledSupervisor(CompiledAdapter):
         function = getattr(self._calls, call)
         function.restype = ctypes.c_void_p
         at = [function(ctypes.c_void_p(int(core))) for core in self._cores]
-        return [np.frombuffer((kind * count).from_address(address)) if kind is ctypes.c_double else
-                np.frombuffer((kind * count).from_address(address), dtype=np.int64) for address in at]  # fmt: skip
-
-    def _samples(self) -> list[Array]:
-        function = self._calls.rt_score_samples
-        function.restype = ctypes.POINTER(ctypes.c_int64)
-        return [np.ctypeslib.as_array(function(ctypes.c_void_p(int(core))), (1,)) for core in self._cores]
+        return [np.ctypeslib.as_array((kind * count).from_address(address)) for address in at]

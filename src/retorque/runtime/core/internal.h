@@ -47,6 +47,9 @@ void rt_add_product(int rows, int inputs, int outputs, const double *x, int x_st
                     int weights_step, double *out, int out_step);
 void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes, const double *unit, const double *mix,
                     const double *gain, double *mean);
+void rt_exponentials(double *x, int count);
+void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score);
+void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out);
 /* A layer of a network for all joints: single-precision weights, sums in double. With a bias in the last row, or none. */
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
 void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);

@@ -1,4 +1,4 @@
-/* The two places where the time goes: a product with a few rows, and the pass over a filter's root.
+/* The places where the time goes: products with a few rows, the pass over a filter's root, exponentials, attention.
  *
  * They are compiled twice on x86, for every machine and for those with AVX2 and FMA, and chosen when they are called:
  * one file serves all.
@@ -13,6 +13,7 @@ enum { ROWS = RT_ROWS, LANES = RT_LANES };
 #if defined(__GNUC__)
 /* Four numbers that the compiler keeps in a register, or in two where registers are narrower. */
 typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t four_whole __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float four_singles __attribute__((vector_size(16), aligned(4), may_alias));
 #define SINGLES_AT(place) __builtin_convertvector(*(const four_singles *)(place), four)
 #define DOUBLES_AT(place) (*(const four *)(place))
@@ -73,6 +74,16 @@ void rt_matrix(const float *weights, int inputs, int outputs, int rows, const do
 void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes, const double *unit, const double *mix,
                     const double *gain, double *mean) {
   CALL(filter_rows, rows, step, n, root, lanes, unit, mix, gain, mean);
+}
+
+void rt_exponentials(double *x, int count) { CALL(exponentials, x, count); }
+
+void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score) {
+  CALL(scores, query, keys, count, stride, size, score);
+}
+
+void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out) {
+  CALL(weighted, score, values, count, stride, size, out);
 }
 
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out) {

@@ -77,3 +77,50 @@ TARGET static void NAMED(filter_rows)(int rows, int step, int n, double *root, c
     }
   }
 }
+
+/* x becomes e^x, to the last digits of double precision: 2^k times a polynomial. */
+TARGET static void NAMED(exponentials)(double *x, int count) {
+  int i = 0;
+#if defined(__GNUC__)
+  static const double part[] = {1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+                                1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,     1.0 / 6.0,     0.5};
+  const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it leaves a whole number in the lowest bits */
+  for (; i + 3 < count; i += 4) {
+    if (!(fabs(x[i]) < 700.0 && fabs(x[i + 1]) < 700.0 && fabs(x[i + 2]) < 700.0 && fabs(x[i + 3]) < 700.0)) {
+      for (int k = i; k < i + 4; k++) x[k] = exp(x[k]);
+      continue;
+    }
+    const four value = DOUBLES_AT(x + i), moved = value * 1.4426950408889634 + shift, whole = moved - shift;
+    const four r = (value - whole * 0.693147180369123816490) - whole * 1.90821492927058770002e-10;
+    four p = r * part[0] + part[1];
+    for (int k = 2; k < 10; k++) p = p * r + part[k];
+    p = (p * r + 1.0) * r + 1.0;
+    const four_whole powers = (four_whole)moved << 52; /* the whole number, where the exponent is */
+    *(four *)(x + i) = (four)((four_whole)p + powers);
+  }
+#endif
+  for (; i < count; i++) x[i] = exp(x[i]);
+}
+
+/* Scores (count) of one head's query (size) with keys that lie `stride` apart, and the weighted sum of values. */
+TARGET static void NAMED(scores)(const double *query, const double *keys, int count, int stride, int size,
+                                 double *score) {
+  for (int c = 0; c < count; c++) {
+    const double *key = keys + c * stride;
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    int k = 0;
+    for (; k + 3 < size; k += 4)
+      for (int l = 0; l < 4; l++) sum[l] += query[k + l] * key[k + l];
+    for (; k < size; k++) sum[0] += query[k] * key[k];
+    score[c] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+}
+
+TARGET static void NAMED(weighted)(const double *score, const double *values, int count, int stride, int size,
+                                   double *out) {
+  for (int k = 0; k < size; k++) out[k] = 0.0;
+  for (int c = 0; c < count; c++) {
+    const double *value = values + c * stride, weight = score[c];
+    for (int k = 0; k < size; k++) out[k] += weight * value[k];
+  }
+}

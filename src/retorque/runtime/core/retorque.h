@@ -270,6 +270,9 @@ int rt_batch_learn(rt_batch *batch, double *beliefs);        /* (count, belief s
 void rt_batch_adopt(rt_batch *batch, const double *beliefs);
 void rt_batch_correct(rt_batch *batch);
 
+/* Make TAM's last column of tokens once more: to time it. */
+void rt_repeat_column(rt_core *core);
+
 /* The algebra by itself: inverse dynamics, forward dynamics, mass matrix (n, n), regressor (n, 10 n). */
 void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *torque);
 void rt_forward_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *torque, double *qdd);

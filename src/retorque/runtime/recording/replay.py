@@ -38,7 +38,7 @@ class ReplaySettings:
     """MCAP file of `retorque drive --record` or `retorque record`."""
     robot: str = ""
     """A robot on board, or the path of a card, URDF or MJCF; default: the one that the recording names."""
-    adapter: str = "recursive"
+    adapter: str = "default"
     """What would have corrected."""
     weights: Path | None = None
     """A file of weights instead of the adapter's own."""

@@ -25,7 +25,7 @@ class ComplySettings:
     """Settings of `retorque comply draw`, `wipe` and `press`."""
 
     robot: str = "toddlerbot_2xm"
-    """Which embodiment: toddlerbot_2xm, arx_x5, leap_hand, g1."""
+    """Which embodiment: toddlerbot_2xm or arx_x5."""
     shape: str = "heart"
     """What is drawn: heart, star, circle, text:WORDS or an SVG path."""
     method: str = "retorque"

@@ -83,30 +83,7 @@ SITES = {
         pen=(0.11, 0.0, 0.0),
         offset=(0.05, 0.0, 0.0),
         normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0),
-    ),
-    "leap_hand": DrawingSite(
-        site="index_tip",
-        pen=(0.0, -0.02, 0.0),
-        offset=(0.012, 0.0, 0.0),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(
-            size=0.02,
-            force=0.5,
-            normal_stiffness=20.0,
-            tangent_stiffness=200.0,
-            turn_stiffness=10.0,
-            contact_speed=0.01,
-            clearance=0.008,
-        ),
-        misplaced=0.003,
-    ),
-    "g1": DrawingSite(
-        site="right_hand",
-        pen=(0.0, 0.0, 0.0),
-        offset=(0.05, 0.05, 0.1),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.12, force=8.0, tangent_stiffness=600.0),
+        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
     ),
 }
 """By robot."""
@@ -227,7 +204,9 @@ class DrawTask:
         used = own_joints(tree)
         used_at_all: Array = np.asarray(used.any(axis=0))
         stiffness, _ = body.gains(robot)
-        kinematics = DampedLeastSquares(robot, frames, used, trials, settings=KinematicsSettings())
+        kinematics = DampedLeastSquares(
+            robot, frames, used, trials, settings=KinematicsSettings(rotation=body.turn_weight)
+        )
         posture = None
         if len(body.feet) == 2:
             feet = (body.feet[0], body.feet[1])

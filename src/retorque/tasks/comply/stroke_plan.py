@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.compliance_action import ComplianceAction, along
+from retorque.control.compliance_action import ComplianceAction, along, critical_damping
 from retorque.robots.state import State
 from retorque.tasks.comply.shapes import Strokes, resampled
 from retorque.work.array import Array
@@ -27,6 +27,8 @@ class StrokeSettings:
     """[N/m]"""
     turn_stiffness: float = 40.0
     """[N·m/rad]"""
+    damping_ratio: float = 1.0
+    """Times critical damping; a stiff robot on a hard board needs more than 1."""
     contact_speed: float = 0.02
     """Along the strokes [m/s]."""
     free_speed: float = 0.05
@@ -155,6 +157,7 @@ class StrokePolicy:
         self.stiffness = np.broadcast_to(
             along(plan.normal, s.normal_stiffness, s.tangent_stiffness, s.turn_stiffness), (*position.shape[:-1], 6, 6)
         ).copy()
+        self._damping = None if s.damping_ratio == 1.0 else s.damping_ratio * critical_damping(self.stiffness)
         self.tick = 0
 
     def reset(self, state: State) -> None:
@@ -168,4 +171,4 @@ class StrokePolicy:
         velocity, wrench = np.zeros((*position.shape[:-1], 6)), np.zeros((*position.shape[:-1], 6))
         velocity[..., self.site, :3] = p.velocity[tick]
         wrench[..., self.site, :3] = -p.press[tick] * p.settings.force * p.normal
-        return ComplianceAction(position, self._rotation, self.stiffness, velocity, None, wrench, state.time)
+        return ComplianceAction(position, self._rotation, self.stiffness, velocity, self._damping, wrench, state.time)

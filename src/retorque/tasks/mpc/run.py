@@ -23,6 +23,7 @@ from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, We
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.plan.mpc import MpcPolicy
 from retorque.plan.planner import Planner
+from retorque.plan.processes import Parts
 from retorque.plan.start_time import StartTime
 from retorque.plan.workers import Durations, VirtualWorkers
 from retorque.robots.command import Command
@@ -159,18 +160,25 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
     raise unknown("policy", policy, POLICIES)
 
 
-def make_policy(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[MpcPolicy, VirtualWorkers]:
-    """The planner of a task as a policy of the loop, with its workers in virtual time."""
+def make_parts(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[Parts, WindowFit]:
+    """Planner, modeller and start rule of a task, and what smooths its windows."""
     dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
     fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise))
     ilqr = ILQR(dynamics, PlannerSettings(horizon=task.horizon))
     planner = Planner(ilqr, task.cost, Escape(ilqr, task.cost, task.escape, settings.seed))
     modeller = make_modeller(task, settings.policy, fit, truth)
     rule = StartTime(settings.start_rule, iteration_time=settings.durations.iteration, fixed=settings.fixed_lead)
+    return Parts(planner, modeller, rule), fit
+
+
+def make_policy(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[MpcPolicy, VirtualWorkers]:
+    """The planner of a task as a policy of the loop, with its workers in virtual time."""
+    parts, fit = make_parts(task, settings, truth)
+    dynamics = fit.dynamics
     workers = VirtualWorkers(
-        planner,
-        modeller,
-        rule,
+        parts.planner,
+        parts.modeller,
+        parts.start_time,
         settings.durations,
         exploration=_exploration(task, settings, fit),
         seed=settings.seed,

@@ -149,7 +149,7 @@ static void careful(rt_core *core, const double *given, const double *asked, dou
   double nominal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
   int trusted[RT_MOST_JOINTS], limited[RT_MOST_JOINTS], out[RT_MOST_JOINTS], tripped = 0, spoilt = 0, ramping = 0;
   const int usable = usable_nominal(core, given, nominal), old = stale(core);
-  if (asked == NULL) {
+  if (asked == NULL || !usable) {
     rt_bare_correct(core, x->time, g->now, g->now + n, nominal, found);
     asked = found;
   }

@@ -165,7 +165,7 @@ static void constrain(rt_core *core) {
   rt_project(&p->filter, first, r->joint_root + worst * RT_PER_JOINT, RT_PER_JOINT, change, p->scratch.lanes);
 }
 
-/* Update the unknowns and the noise level with an equation; one that is not accepted only lets evidence fade. */
+/* Update the unknowns and the noise level with an equation; one that is not accepted says nothing. */
 static void absorb(rt_core *core, const rt_equation *e) {
   const rt_model *model = core->model;
   const rt_recursive *r = &model->recursive;
@@ -182,7 +182,7 @@ static void absorb(rt_core *core, const rt_equation *e) {
     innovation[j] = measured[j] - expected[j];
     noise[j] = p->noise[j] * e->factor;
   }
-  weigh(core, mismatch, innovation, spread, noise);
+  if (e->accepted) weigh(core, mismatch, innovation, spread, noise); /* what is not learnt from says nothing */
   rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch);
   if (!e->accepted) return;
   constrain(core);

@@ -3,8 +3,11 @@
 
 enum { MOST_HEAD = 128 }; /* numbers of an attention head */
 
-static void silu(double *x, int count) {
-  for (int k = 0; k < count; k++) x[k] /= 1.0 + exp(-x[k]);
+/* x times its logistic function; `work` is as long. */
+static void silu(double *x, int count, double *work) {
+  for (int k = 0; k < count; k++) work[k] = -x[k];
+  rt_exponentials(work, count);
+  for (int k = 0; k < count; k++) x[k] /= 1.0 + work[k];
 }
 
 /* Every joint's row scaled to a mean square of one, times a weight each. */
@@ -21,7 +24,9 @@ static void normed(const rt_tam *t, int n, const double *x, const float *weight,
 static void softmax(double *score, int count) {
   double most = score[0], sum = 0.0;
   for (int k = 1; k < count; k++) most = score[k] > most ? score[k] : most;
-  for (int k = 0; k < count; k++) sum += score[k] = exp(score[k] - most);
+  for (int k = 0; k < count; k++) score[k] -= most;
+  rt_exponentials(score, count);
+  for (int k = 0; k < count; k++) sum += score[k];
   for (int k = 0; k < count; k++) score[k] /= sum;
 }
 
@@ -39,27 +44,11 @@ static void rotate(const rt_tam *t, const double *sine, const double *cosine, do
 }
 
 /* What one head of a query (size) finds among `count` keys and values that lie `stride` apart. */
-static void attend(const double *query, const double *keys, const double *values, int count, int stride,
-                           int size, double *score, double *out) {
-  for (int c = 0; c < count; c++) {
-    const double *key = keys + c * stride;
-    double a = 0.0, b = 0.0, d = 0.0, e = 0.0;
-    int k = 0;
-    for (; k + 3 < size; k += 4) {
-      a += query[k] * key[k];
-      b += query[k + 1] * key[k + 1];
-      d += query[k + 2] * key[k + 2];
-      e += query[k + 3] * key[k + 3];
-    }
-    for (; k < size; k++) a += query[k] * key[k];
-    score[c] = (a + b) + (d + e);
-  }
+static void attend(const double *query, const double *keys, const double *values, int count, int stride, int size,
+                   double *score, double *out) {
+  rt_scores(query, keys, count, stride, size, score);
   softmax(score, count);
-  for (int k = 0; k < size; k++) out[k] = 0.0;
-  for (int c = 0; c < count; c++) {
-    const double *value = values + c * stride, weight = score[c];
-    for (int k = 0; k < size; k++) out[k] += weight * value[k];
-  }
+  rt_weighted(score, values, count, stride, size, out);
 }
 
 /* Parts of the scratch memory, one row a joint each. */
@@ -138,7 +127,7 @@ void rt_encode(const rt_model *model, rt_tam_part *p, const double *patch) {
   d.hidden = d.found + n * w;
   d.score = d.hidden + 2 * n * t->wide;
   rt_dense(t->patch, numbers, w, n, patch, d.inner);
-  silu(d.inner, n * w);
+  silu(d.inner, n * w, d.read);
   rt_dense(t->token, w, w, n, d.inner, d.x);
   for (int k = 0; k < n * w; k++) d.x[k] += t->base[k];
   for (int layer = 0; layer < t->layers; layer++) {
@@ -146,7 +135,7 @@ void rt_encode(const rt_model *model, rt_tam_part *p, const double *patch) {
     if (t->factorised) over_joints(model, &d, layer);
     normed(t, n, d.x, t->norm + layer * w, d.inner);
     rt_dense(t->up + (size_t)layer * (size_t)((w + 1) * t->wide), w, t->wide, n, d.inner, d.hidden);
-    silu(d.hidden, n * t->wide);
+    silu(d.hidden, n * t->wide, d.hidden + n * t->wide);
     rt_dense(t->down + (size_t)layer * (size_t)((t->wide + 1) * w), t->wide, w, n, d.hidden, d.inner);
     add(d.x, d.inner, n * w);
   }

@@ -217,17 +217,27 @@ static int column_due(const rt_core *core) {
   return columns == 0 || total > t->stride_rows * t->average * columns + t->half_window;
 }
 
-int rt_tam_learn(rt_core *core) {
+static void make_column(rt_core *core) {
   const rt_tam *t = &core->model->tam;
   rt_tam_part *p = &core->tam;
+  double *patch = p->work + (size_t)core->model->robot.n * (size_t)(8 * t->width + 2 * t->wide + t->columns);
+  rt_patch(core, patch);
+  if (!t->encoded) return;
+  rt_encode(core->model, p, patch);
+  rt_modulate(core->model, p->latent, core->modulation + RT_BELIEFS);
+}
+
+void rt_repeat_column(rt_core *core) {
+  if (core->model->adapter != RT_TAM || core->tam.state->columns < 1) return;
+  core->tam.state->columns--;
+  make_column(core);
+}
+
+int rt_tam_learn(rt_core *core) {
+  const rt_tam *t = &core->model->tam;
   int fresh = 0;
   while (column_due(core)) {
-    double *patch = p->work + (size_t)core->model->robot.n * (size_t)(8 * t->width + 2 * t->wide + t->columns);
-    rt_patch(core, patch);
-    if (t->encoded) {
-      rt_encode(core->model, p, patch);
-      rt_modulate(core->model, p->latent, core->modulation + RT_BELIEFS);
-    }
+    make_column(core);
     fresh = 1;
   }
   if (t->trimmed) fresh = check_trim(core) || fresh;

@@ -1,0 +1,1 @@
+"""What a control engineer would reach for instead: observer, adaptive control, integral action."""

@@ -1,0 +1,89 @@
+"""Benches of planning and identification, each on a few steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retorque.bench.mpc import mpc, mpc_adapter, mpc_exploration, mpc_planner, mpc_speed, mpc_start_time, one_run
+from retorque.plan.escape import EscapeSettings
+from retorque.tasks.mpc.library import make_task
+from retorque.tasks.mpc.task import MpcTask
+from retorque.work.errors import RetorqueError
+
+
+def short(name: str, variant: str = "paper") -> MpcTask:
+    tiny = EscapeSettings(duration=2.0, samples=6, generations=2, iterations=2)
+    return replace(make_task(name, variant), steps=15, escape=tiny)
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch) -> None:
+    for module in (mpc, mpc_planner, mpc_start_time, mpc_exploration, one_run):
+        monkeypatch.setattr(module, "make_task", short)
+        if hasattr(module, "run_jobs"):
+            monkeypatch.setattr(module, "run_jobs", lambda function, jobs, *_: [function(*job) for job in jobs])
+
+
+def test_the_table_has_a_row_for_time_and_success() -> None:
+    report = mpc.run(mpc.Settings(tasks=("cartpole",), policies=("information", "naive"), noises=("white",), seeds=1))
+    found = {(row["method"], row["metric"]): row for row in report.as_json()["rows"]}
+    row = found["information", "time to objective"]
+    assert row["noise"] == "white" and row["robot"] == "cartpole" and row["reached"] == 0
+    assert found["naive", "success"]["mean"] == 0.0 and found["naive", "time to objective"]["paper"] == 7.57
+    assert ("information", "truth inside 95 % band") in found
+
+
+def test_a_cell_that_is_reached_counts(monkeypatch) -> None:
+    monkeypatch.setattr(mpc_planner, "one", lambda name, variant, cell, seed: 1.0 if cell[0] < 3.0 else np.nan)
+    report = mpc_planner.run(mpc_planner.Settings(tasks=("cartpole",), points=2))
+    cells, passed = report.rows
+    assert cells.mean == 0.5 and cells.trials == 4 and len(cells.extra["failed"]) == 2
+    assert passed.trials == 3 and passed.mean == pytest.approx(2.0 / 3.0)
+
+
+def test_a_known_cell_runs() -> None:
+    assert np.isnan(mpc_planner.one("cartpole", "paper", (1.0, 1.0), 1000))
+
+
+def test_rules_and_exploration_run() -> None:
+    report = mpc_start_time.run(mpc_start_time.Settings(seeds=1, rules=("fixed", "quantile")))
+    assert [row.method for row in report.rows] == ["fixed", "quantile"] and report.rows[0].paper == 8.20
+    report = mpc_exploration.run(mpc_exploration.Settings(task="double-pendulum", seeds=1))
+    assert len(report.rows) == 4 and report.rows[1].paper == 4.028
+
+
+def test_iterations_are_timed() -> None:
+    report = mpc_speed.run(mpc_speed.Settings(horizon=20, repeats=3))
+    found = {(row.robot, row.method) for row in report.rows}
+    assert {("cartpole", "ilqr"), ("panda", "ilqr"), ("panda", "window fit")} <= found
+    assert all(row.mean > 0.0 and row.unit == "ms" and row.metric == "iteration" for row in report.rows)
+
+
+def test_a_run_is_drawn(tmp_path: Path) -> None:
+    outcome = one_run.run(one_run.Settings(task="arm-centre", policy="information", render=tmp_path / "run.png"))
+    (written,) = outcome.write_files()
+    assert Path(written[1]).read_bytes().startswith(b"\x89PNG")
+    leak = one_run.run(one_run.Settings(task="cartpole", policy="oracle", state="true"))
+    assert any("leak" in str(shown.what) for shown in leak.shown)
+
+
+def test_a_panda_reaches_with_a_model_and_with_an_adapter() -> None:
+    reach = import_module("retorque.tasks.mpc.over_adapter").reach
+    plain = reach("ideal", "direct", 1000, reaches=1, time=0.4)
+    assert np.all(np.isfinite(plain.distance)) and plain.distance[0] < 0.6 and 0.0 < plain.effort < 1.0
+
+
+def test_what_is_mistyped_is_refused() -> None:
+    with pytest.raises(RetorqueError, match="policy"):
+        mpc.run(mpc.Settings(policies=("paperr",)))
+    with pytest.raises(RetorqueError, match="noise"):
+        mpc.run(mpc.Settings(noises=("pink",)))
+    with pytest.raises(RetorqueError, match="--seeds"):
+        mpc_start_time.run(mpc_start_time.Settings(seeds=0))
+    with pytest.raises(RetorqueError, match="unknown adapter"):
+        mpc_adapter.run(mpc_adapter.Settings(adapter="tamm"))

@@ -1,0 +1,45 @@
+"""Workers as processes: plans and models come, and come back after a kill."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from retorque.plan.processes import model_of, plan_of, samples_of
+from retorque.tasks.mpc.real_time import parts_of, run_real_time
+from retorque.tasks.mpc.run import RunSettings
+from retorque.work.errors import RetorqueError
+
+
+def test_plans_models_and_samples_come_through_arrays() -> None:
+    arrays = {
+        "head": np.array([1.0, 0.1, 7.5, 3, 9, 4]),
+        "states": np.arange(12.0).reshape(3, 4),
+        "inputs": np.ones((2, 1)),
+        "gains": np.ones((2, 1, 4)),
+    }
+    plan = plan_of(arrays)
+    assert (plan.horizon, plan.version, plan.parameters, plan.iterations) == (2, 9, 4, 3) and plan.states.shape == (
+        3,
+        4,
+    )
+    head = np.array([0.5, 0.9, 0.0, 1.0, 12, 5])
+    model = model_of({"head": head, "p": np.ones(2), "deviation": np.zeros(2)})
+    assert model.changed and not model.exploring and model.window == 12 and model.version == 5
+    valid = np.ones(3, dtype=bool)
+    rows = {"head": np.array([2.0, 30]), "states": np.ones((3, 4)), "inputs": np.ones((2, 1)), "valid": valid}
+    samples = samples_of(rows)
+    assert samples.states.shape == (3, 4) and samples.inputs.shape == (2, 1) and samples.valid.all()
+
+
+def test_killed_workers_come_back_and_limits_hold() -> None:
+    kills = {80: "planner", 110: "modeller"}
+    trace = run_real_time("cartpole", RunSettings(seed=1000), 4.0, kill=lambda tick: kills.get(tick, ""))
+    assert trace.ticks == 400 and trace.plans > 3 and trace.models > 3
+    assert trace.restarts["planner"] >= 1 and trace.restarts["modeller"] >= 1
+    assert trace.gaps and trace.largest <= 1.0
+
+
+def test_an_oracle_cannot_work_elsewhere() -> None:
+    with pytest.raises(RetorqueError, match="told the truth"):
+        parts_of("cartpole", "paper", RunSettings(policy="oracle"))

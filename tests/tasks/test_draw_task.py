@@ -1,0 +1,79 @@
+"""Drawing end to end on the motor-level plant: an arm, misplaced boards, contact lost and regained, the picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from retorque.cli.main import main
+from retorque.control.compliance import Compliance
+from retorque.loop.loop import Loop
+from retorque.tasks.comply.draw_score import score
+from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
+from retorque.tasks.comply.shapes import circle
+from retorque.tasks.comply.stroke_plan import StrokePolicy
+from retorque.work.errors import RetorqueError
+
+
+def _short(trials: int, wrong: float = 1.0) -> DrawTask:
+    task = DrawTask(DrawSettings(robot="arx_x5", shape="circle", trials=trials, seed=1005, wrong=wrong))
+    task.strokes = [circle()[0][:12]]
+    task.site = replace(task.site, strokes=replace(task.site.strokes, contact_speed=0.04, free_speed=0.1))
+    return task
+
+
+def test_an_arm_keeps_contact_with_boards_that_are_off_and_position_control_does_not() -> None:
+    task = _short(4)
+    ours = score(task, task.run("retorque"))
+    assert np.all(ours.contact > 95.0)
+    assert np.all(np.abs(ours.force - 5.0) < 2.0) and ours.peak.max() < 12.0
+    assert not ours.fallen.any()
+    theirs = score(task, task.run("position"))
+    assert theirs.contact.min() < 50.0 or theirs.peak.max() > 1.5 * ours.peak.max()
+
+
+def test_contact_lost_and_regained_is_bounded() -> None:
+    task = _short(1, wrong=0.0)
+    target, plan = task.target(), task.plan()
+    controller = task.controller("retorque")
+    assert isinstance(controller, Compliance)
+    position, rotation = (x[None] for x in task.poses)
+    policy = StrokePolicy(plan, 0, position, rotation)
+    loop = Loop(target, policy, controller)
+    pressing = int(np.flatnonzero(plan.drawing)[0])
+    force = []
+    for tick in range(pressing + 100):
+        if tick == pressing:  # the board gives way by 2 cm, and comes back
+            target.place("whiteboard", task.boards + np.array([0.02, 0, 0, 0, 0, 0, 0]))
+        if tick == pressing + 25:
+            target.place("whiteboard", task.boards)
+        loop.tick()
+        force.append(float(-target.contact_force("tip", by="whiteboard")[0, 0]))
+        assert np.isfinite(controller.admittance.position).all()
+    assert min(force[pressing : pressing + 10]) < 0.1  # it was lost
+    assert force[-1] > 1.0  # and is there again
+    assert max(force) < 40.0
+    assert np.abs(controller.admittance.velocity[..., :3]).max() <= 0.1 + 1e-9
+
+
+def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "press.png"
+    assert main(["comply", "press", "--robot", "arx_x5", "--render", str(file)]) == 0
+    assert "force" in capsys.readouterr().out
+    assert file.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    "options", (["--robot", "panda"], ["--shape", "hart"], ["--method", "magic"], ["--trials", "0"], ["--wrong", "nan"])
+)
+def test_bad_options_end_in_one_sentence(options: list[str], capsys: pytest.CaptureFixture) -> None:
+    assert main(["comply", "draw", *options]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_robots_without_a_pen_are_refused() -> None:
+    with pytest.raises(RetorqueError, match="robot that draws"):
+        DrawTask(DrawSettings(robot="panda"))

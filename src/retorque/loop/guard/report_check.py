@@ -136,7 +136,7 @@ class ReportCheck:
         motion = self.motion.take(raw, expected, step, raw[2] if self._watching else self.torque.newest)
         finite = np.isfinite(raw[2]) & (np.abs(raw[2]) < ABSURD)
         wrong = ~finite if self._watching else ~finite | self.torque.wrong(raw[2])
-        saturated = finite & (np.abs(raw[2]) > self._limit)
+        saturated = np.isfinite(raw[2]) & (np.abs(raw[2]) > self._limit)
         wrong |= saturated
         bad = np.stack([motion.suspect, wrong])
         rate = np.where(bad, step * self._dt, -EASE * step * self._dt)

@@ -11,7 +11,7 @@ from retorque.physics.dynamics import Dynamics
 from retorque.physics.inertia import principal_axes
 from retorque.physics.parameters import Parameters
 from retorque.physics.selection import Selection
-from retorque.robots.mjcf_writer import to_mjmodel
+from retorque.robots.formats.mjcf_writer import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
 from retorque.work.array import Array

@@ -177,7 +177,7 @@ static void sort_out(rt_core *core, int64_t step) {
     const double raw_torque = g->now[2 * n + j];
     const verdict m = judge(core, j, step, newest[j]);
     const int finite = isfinite(raw_torque) && fabs(raw_torque) < s->absurd;
-    const int saturated = finite && fabs(raw_torque) > s->report_limit[j];
+    const int saturated = isfinite(raw_torque) && fabs(raw_torque) > s->report_limit[j];
     const int wrong = !finite || torque_wrong(core, j, raw_torque) || saturated;
     g->level[j] = rt_clip(g->level[j] + (m.suspect ? more : less), 0.0, s->suspicion_most);
     g->level[n + j] = rt_clip(g->level[n + j] + (wrong ? more : less), 0.0, s->suspicion_most);

@@ -13,8 +13,8 @@ from retorque.control.compliance import Compliance
 from retorque.loop.loop import Loop
 from retorque.tasks.comply.draw_score import score
 from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
-from retorque.tasks.comply.shapes import circle
 from retorque.tasks.comply.stroke_plan import StrokePolicy
+from retorque.tasks.comply.stroke_shapes import circle
 from retorque.work.errors import RetorqueError
 
 

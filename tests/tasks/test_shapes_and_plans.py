@@ -9,8 +9,8 @@ import pytest
 
 from retorque.robots.state import State
 from retorque.tasks.comply.coverage import covered, sweep
-from retorque.tasks.comply.shapes import GLYPHS, resampled, shape, text
 from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePolicy, StrokeSettings, plan_strokes
+from retorque.tasks.comply.stroke_shapes import GLYPHS, resampled, shape, text
 from retorque.tasks.comply.svg_path import svg_path
 from retorque.tasks.comply.vision_planner import VisionPlanner, VisionSettings, prompt, read_answer
 from retorque.work.errors import RetorqueError

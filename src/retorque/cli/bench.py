@@ -117,7 +117,7 @@ BENCHES = VerbGroup(
         "compliance": Verb(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
-            module="bench.compliance",
+            module="bench.board_drawing",
         ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.tasks.comply.shapes import Strokes
+from retorque.tasks.comply.stroke_shapes import Strokes
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

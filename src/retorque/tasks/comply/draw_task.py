@@ -26,9 +26,9 @@ from retorque.sense.public_estimator import PublicCodeEstimator
 from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
 from retorque.simulate.motor_target import MotorTarget, MotorTruth
 from retorque.simulate.scene import Ball, Floor, Object, Scene, Wall
-from retorque.tasks.comply.shapes import Strokes, shape
 from retorque.tasks.comply.stay import Stay
 from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, StrokeSettings, plan_strokes
+from retorque.tasks.comply.stroke_shapes import Strokes, shape
 from retorque.tasks.embodiments import Embodiment, embodiment
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown

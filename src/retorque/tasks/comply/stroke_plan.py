@@ -8,7 +8,7 @@ import numpy as np
 
 from retorque.control.compliance_action import ComplianceAction, along, critical_damping
 from retorque.robots.state import State
-from retorque.tasks.comply.shapes import Strokes, resampled
+from retorque.tasks.comply.stroke_shapes import Strokes, resampled
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

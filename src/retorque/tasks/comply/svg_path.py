@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from retorque.tasks.comply.shapes import Strokes, fitted
+from retorque.tasks.comply.stroke_shapes import Strokes, fitted
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

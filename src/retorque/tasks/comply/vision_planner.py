@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.tasks.comply.shapes import Strokes, fitted, shape
+from retorque.tasks.comply.stroke_shapes import Strokes, fitted, shape
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

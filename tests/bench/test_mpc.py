@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.bench.mpc import mpc, mpc_adapter, mpc_exploration, mpc_planner, mpc_speed, mpc_start_time, one_run
+from retorque.bench.mpc import mpc_adapter, mpc_exploration, mpc_planner, mpc_speed, mpc_start_time, one_run
+from retorque.bench.mpc import mpc_bench as mpc
 from retorque.plan.escape import EscapeSettings
-from retorque.tasks.mpc.library import make_task
+from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.errors import RetorqueError
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retorque.bench.hybrid_speed import hybrid_tick, random_hybrid
+from retorque.bench.models.hybrid_speed import hybrid_tick, random_hybrid
 from retorque.bench.speed import Settings, run
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from retorque.bench.comply_speed import Settings as SpeedSettings
-from retorque.bench.comply_speed import run as run_speed
-from retorque.bench.wrench import ESTIMATORS, Settings, _rows
-from retorque.bench.wrench_checks import phantom_moment
+from retorque.bench.comply.comply_speed import Settings as SpeedSettings
+from retorque.bench.comply.comply_speed import run as run_speed
+from retorque.bench.comply.wrench import ESTIMATORS, Settings, _rows
+from retorque.bench.comply.wrench_checks import phantom_moment
 from retorque.cli.main import main
 
 

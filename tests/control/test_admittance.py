@@ -7,10 +7,10 @@ import pytest
 from scipy.linalg import expm, sqrtm
 from scipy.spatial.transform import Rotation
 
-from retorque.control.admittance import Admittance, AdmittanceSettings
-from retorque.control.compliance_action import ComplianceAction, along, critical_damping, isotropic
-from retorque.control.comply_code import ComplyCode
-from retorque.control.rotation_steps import rotate_by, rotation_between
+from retorque.control.comply.admittance import Admittance, AdmittanceSettings
+from retorque.control.comply.compliance_action import ComplianceAction, along, critical_damping, isotropic
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.rotation_steps import rotate_by, rotation_between
 from retorque.work.errors import RetorqueError
 
 HERE, STILL = np.zeros((1, 1, 3)), np.eye(3)[None, None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.control.balance import Balance, BalanceSettings, pitch_and_yaw
-from retorque.control.compliance_action import ComplianceAction
-from retorque.control.comply_code import ComplyCode
+from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
+from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.comply_code import ComplyCode
 from retorque.robots.command import Command
 from retorque.robots.state import Base
 from retorque.simulate.motor_target import MotorTarget, MotorTruth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.control.hybrid_servoing import hybrid_servo, motion_stiffness
+from retorque.control.comply.hybrid_servoing import hybrid_servo, motion_stiffness
 from retorque.work.errors import RetorqueError
 
 

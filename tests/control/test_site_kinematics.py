@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.control.comply_code import ComplyCode
-from retorque.control.self_collision import SelfCollision
-from retorque.control.site_kinematics import DampedLeastSquares, KinematicsSettings
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.self_collision import SelfCollision
+from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.sense.wrench_estimator import own_joints
 from retorque.tasks.embodiments import embodiment

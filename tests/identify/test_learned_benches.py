@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from retorque.bench import identification, impedance_tracking, inverse_dynamics
+from retorque.bench.models import identification, impedance_tracking, inverse_dynamics
 from retorque.identify.hybrid import motion_tracking
 from retorque.work.errors import RetorqueError
 

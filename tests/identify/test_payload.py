@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.bench.payload_errors import Settings as Bench
-from retorque.bench.payload_errors import run as bench
+from retorque.bench.models.payload_errors import Settings as Bench
+from retorque.bench.models.payload_errors import run as bench
 from retorque.cli.main import main
 from retorque.identify.payload_estimate import estimate_payload
 from retorque.logs.motion import Motion

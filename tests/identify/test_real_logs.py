@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.bench.real_logs import PANDA_RMSE, UR10E_GAINS, UR10E_RELATIVE, Settings, panda_logs, run, ur10e_logs
+from retorque.bench.models.real_logs import (
+    PANDA_RMSE,
+    UR10E_GAINS,
+    UR10E_RELATIVE,
+    Settings,
+    panda_logs,
+    run,
+    ur10e_logs,
+)
 from retorque.identify.payload_estimate import estimate_payload
 from retorque.identify.regression.choose import choose_friction
 from retorque.logs.log import Log

@@ -13,7 +13,7 @@ import pytest
 from retorque.control.action import JointAction
 from retorque.control.computed_torque import ComputedTorque
 from retorque.identify.methods.estimator import fit
-from retorque.identify.residual.features import COUNT, features
+from retorque.identify.residual.residual_features import COUNT, features
 from retorque.identify.residual.residual_model import ResidualModel, save_residual
 from retorque.physics.friction import preset
 from retorque.robots.state import State

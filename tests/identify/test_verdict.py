@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from retorque.bench.damaged_logs import Settings, judged, recording, run
+from retorque.bench.models.damaged_logs import Settings, judged, recording, run
 from retorque.cli.main import main
 from retorque.identify.methods.estimator import fit
 from retorque.identify.regression.layout import Layout

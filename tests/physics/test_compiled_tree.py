@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.physics import compiled_tree
-from retorque.physics.compiled import COMPILED, cholesky_solve
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels import compiled_tree
+from retorque.physics.kernels.compiled import COMPILED, cholesky_solve
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 

@@ -16,7 +16,7 @@ from retorque.plan.passes import ArrayPasses, CompiledPasses, box_minimum
 from retorque.plan.plan import Plan
 from retorque.plan.planner import Planner
 from retorque.robots.robot import Robot
-from retorque.tasks.mpc.library import make_task
+from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.task import MpcTask, card
 from retorque.work.errors import RetorqueError
 

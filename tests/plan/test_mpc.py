@@ -19,7 +19,7 @@ from retorque.plan.mpc import MpcPolicy
 from retorque.plan.start_time import StartTime
 from retorque.plan.workers import Durations
 from retorque.robots.state import State
-from retorque.tasks.mpc.library import TASKS, make_task
+from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import RunSettings, make_policy, run_task
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.array import Array

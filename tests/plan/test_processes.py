@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.plan.processes import model_of, plan_of, samples_of
+from retorque.plan.plan_processes import model_of, plan_of, samples_of
 from retorque.tasks.mpc.real_time import parts_of, run_real_time
 from retorque.tasks.mpc.run import RunSettings
 from retorque.work.errors import RetorqueError

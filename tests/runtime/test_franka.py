@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from retorque.cli.main import main
-from retorque.logs.mcap_log import read_recording
+from retorque.logs.formats.mcap_log import read_recording
 from retorque.robots.command import Command
 from retorque.robots.library import load
 from retorque.robots.robot import Robot

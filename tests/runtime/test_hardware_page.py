@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from retorque.cli.fake import FAKES
+from retorque.cli.hardware.fake import FAKES
 from retorque.loop.health import Health
 from retorque.runtime.drivers import DRIVERS
 

@@ -16,7 +16,7 @@ import pytest
 
 from retorque.adapt import make
 from retorque.identify.commands import LogOptions, open_log
-from retorque.logs.mcap_log import RobotRecording, parts_of, read_recording
+from retorque.logs.formats.mcap_log import RobotRecording, parts_of, read_recording
 from retorque.logs.motion import Motion
 from retorque.loop.loop import Loop, Tick
 from retorque.loop.supervisor import Supervisor

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retorque.control.comply_code import ComplyCode
+from retorque.control.comply.comply_code import ComplyCode
 from retorque.robots.state import MotorReport, State
 from retorque.sense.adapter_torque import AdapterTorque
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings

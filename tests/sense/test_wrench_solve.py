@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.sense.public_code import separate_solves
 from retorque.sense.wrench_estimator import own_joints

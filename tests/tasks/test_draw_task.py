@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retorque.cli.main import main
-from retorque.control.compliance import Compliance
+from retorque.control.comply.compliance import Compliance
 from retorque.loop.loop import Loop
 from retorque.tasks.comply.draw_score import score
 from retorque.tasks.comply.draw_task import DrawSettings, DrawTask

@@ -13,7 +13,7 @@ import numpy as np
 
 from retorque.adapt import ADAPTERS, adapter_class, make
 from retorque.adapt.tam.adapter import TamAdapter
-from retorque.bench.hybrid_speed import hybrid_tick
+from retorque.bench.models.hybrid_speed import hybrid_tick
 from retorque.bench.report import Report, Row, recorded
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
@@ -28,9 +28,9 @@ from retorque.robots.command import Command
 from retorque.robots.formats.mjcf import to_mjmodel
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.runtime.compiled.constants import has_core
 from retorque.runtime.compiled.make import compiled
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import fixed_base, gains

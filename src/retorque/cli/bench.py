@@ -52,32 +52,32 @@ BENCHES = VerbGroup(
         "identification": Verb(
             summary="rigid-body identification, SDP against gradient methods (hybrid models, Table I)",
             example="retorque bench identification --scale 0.1 --json identification.json",
-            module="bench.identification",
+            module="bench.models.identification",
         ),
         "inverse-dynamics": Verb(
             summary="inverse-dynamics models, end to end and in two steps (hybrid models, Table II)",
             example="retorque bench inverse-dynamics --scale 0.1 --json inverse-dynamics.json",
-            module="bench.inverse_dynamics",
+            module="bench.models.inverse_dynamics",
         ),
         "impedance-tracking": Verb(
             summary="the models as feed-forward at soft, medium and stiff gains (hybrid models, Table III)",
             example="retorque bench impedance-tracking --scale 0.1 --json impedance-tracking.json",
-            module="bench.impedance_tracking",
+            module="bench.models.impedance_tracking",
         ),
         "real-logs": Verb(
             summary="identification from recordings of real robots",
             example="retorque bench real-logs --json real-logs.json",
-            module="bench.real_logs",
+            module="bench.models.real_logs",
         ),
         "damaged-logs": Verb(
             summary="whether logs damaged on purpose are refused, and for the right reason",
             example="retorque bench damaged-logs --data ../shared/data --json damaged-logs.json",
-            module="bench.damaged_logs",
+            module="bench.models.damaged_logs",
         ),
         "payload": Verb(
             summary="whether a payload's error bars hold where drive gains are wrong",
             example="retorque bench payload --arms 50 --json payload.json",
-            module="bench.payload_errors",
+            module="bench.models.payload_errors",
         ),
         "mpc-planner": Verb(
             summary="which parameters the planner copes with, known and constant (MPC and identification, Table I)",
@@ -87,7 +87,7 @@ BENCHES = VerbGroup(
         "mpc": Verb(
             summary="time to objective of every policy while the robot changes (MPC and identification, Table II)",
             example="retorque bench mpc --tasks cartpole --policies information paper --json mpc.json",
-            module="bench.mpc.mpc",
+            module="bench.mpc.mpc_bench",
         ),
         "mpc-start-time": Verb(
             summary="when plans should begin: adaptive, the paper's rule, fixed (MPC and identification, IV-E)",
@@ -112,17 +112,17 @@ BENCHES = VerbGroup(
         "wrench": Verb(
             summary="wrenches from motor signals against the true ones (minimalist compliance, Figure 3)",
             example="retorque bench wrench --robots arx_x5 --trials 4 --json wrench.json",
-            module="bench.wrench",
+            module="bench.comply.wrench",
         ),
         "compliance": Verb(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
-            module="bench.board_drawing",
+            module="bench.comply.board_drawing",
         ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",
             example="retorque bench comply-speed --robots arx_x5 --ticks 500",
-            module="bench.comply_speed",
+            module="bench.comply.comply_speed",
         ),
         "speed": Verb(
             summary="time of each hot path, and simulation steps a second",

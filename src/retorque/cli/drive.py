@@ -34,7 +34,7 @@ REPLAY = Verb(
 LEARNER = Verb(
     summary="learns for a robot that another machine drives",
     example="retorque learner --robot panda --adapter recursive --listen 127.0.0.1:5750",
-    module="cli.serve",
+    module="cli.hardware.serve",
     settings="LearnerSettings",
     function="learner",
 )

@@ -58,7 +58,7 @@ def open_table(path: str | Path) -> Table:
     if not file.exists():
         raise RetorqueError(f"there is no log '{file}'")
     if file.is_dir() and (file / "metadata.yaml").is_file():
-        from retorque.logs.ros_bag import RosTable
+        from retorque.logs.formats.ros_bag import RosTable
 
         return RosTable.open(file)
     if file.is_dir():
@@ -69,11 +69,11 @@ def open_table(path: str | Path) -> Table:
         if kind == ".npz":
             return NpzTable.open(file)
         if kind in (".h5", ".hdf5", ".he5"):
-            from retorque.logs.hdf5_table import Hdf5Table
+            from retorque.logs.formats.hdf5_table import Hdf5Table
 
             return Hdf5Table.open(file)
         if kind == ".db3":
-            from retorque.logs.ros_bag import RosTable
+            from retorque.logs.formats.ros_bag import RosTable
 
             return RosTable.open(file)
         if kind in (".parquet", ".pq"):
@@ -87,8 +87,8 @@ def open_table(path: str | Path) -> Table:
 
 def _mcap(path: Path) -> Table:
     """A recording of ours, or anyone's joint states."""
-    from retorque.logs.mcap_log import RecordingTable
-    from retorque.logs.ros_bag import RosTable
+    from retorque.logs.formats.mcap_log import RecordingTable
+    from retorque.logs.formats.ros_bag import RosTable
 
     try:
         return RecordingTable.open(path)

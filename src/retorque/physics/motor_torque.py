@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from retorque.physics.compiled import kernel
+from retorque.physics.kernels.compiled import kernel
 from retorque.robots.motor import Motor, motors_of, transmissions
 from retorque.robots.robot import Robot
 from retorque.robots.state import State

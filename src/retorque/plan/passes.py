@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from retorque.physics.backends.compiled import load_kernels
+from retorque.physics.backends.kernel_cache import load_kernels
 from retorque.physics.backends.tree_dynamics import TreeDynamics
 from retorque.physics.dynamics import Dynamics
 from retorque.plan.cost import Expansion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retorque.physics.backends.compiled import load_all, ready
+from retorque.physics.backends.kernel_cache import load_all, ready
 
 if ready():
     load_all()

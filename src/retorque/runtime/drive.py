@@ -27,8 +27,8 @@ from retorque.robots.command import Command
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.runtime.compiled.make import compiled
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.runtime.drive_motions import AsReported, check_start, make_motion
 from retorque.runtime.drive_report import DriveReport, Watch
 from retorque.runtime.drivers import DRIVERS

@@ -14,7 +14,7 @@ from rich.table import Table
 from retorque.loop.loop import Tick
 from retorque.loop.supervisor import Supervisor
 from retorque.robots.robot import Robot
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.runtime.learning.remote_learning import RemoteLearning
 from retorque.runtime.realtime import Pacer
 from retorque.runtime.recording.recorder import Recorder

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.sense.external_torque import ExternalTorque, TorqueEstimate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import DriveDirection, JointMotors, MotorTorque, Signal
 from retorque.robots.robot import Robot
 from retorque.robots.state import State

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import JointMotors
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.control.comply_code import ComplyCode
-from retorque.physics.compiled import kernel
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.physics.kernels.compiled import kernel
 from retorque.physics.motor_torque import MotorTorque
 from retorque.robots.state import State
 from retorque.work.array import Array

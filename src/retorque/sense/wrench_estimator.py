@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.comply_code import ComplyCode
-from retorque.physics.compiled import kernel
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.physics.kernels.compiled import kernel
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.sense.external_torque import LEFT_OUT, ExternalTorque, QuasiStatic

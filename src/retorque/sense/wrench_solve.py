@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.physics.compiled import cholesky_solve, kernel
+from retorque.physics.kernels.compiled import cholesky_solve, kernel
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from retorque.control.action import JointAction
-from retorque.control.admittance import Admittance
-from retorque.control.compliance import Compliance
-from retorque.control.compliance_action import ComplianceAction, isotropic
+from retorque.control.comply.admittance import Admittance
+from retorque.control.comply.compliance import Compliance
+from retorque.control.comply.compliance_action import ComplianceAction, isotropic
+from retorque.control.comply.servo_feed_forward import ServoFeedForward
+from retorque.control.comply.site_kinematics import DampedLeastSquares
 from retorque.control.controller import Controller
 from retorque.control.joint_targets import JointTargets
-from retorque.control.servo_feed_forward import ServoFeedForward
-from retorque.control.site_kinematics import DampedLeastSquares
 from retorque.loop.loop import Loop
 from retorque.loop.policy import Policy
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.state import State
 from retorque.sense.external_torque import TorqueSettings
 from retorque.sense.momentum import Momentum, welded

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from retorque.physics.backends import compiled
+from retorque.physics.backends import kernel_cache as compiled
 from retorque.work.errors import RetorqueError
 
 

@@ -12,7 +12,7 @@ import pytest
 from retorque import Health, Robot, Supervisor, compiled, make_adapter
 from retorque.bench import tracking
 from retorque.runtime.compiled import build as building
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.work.errors import RetorqueError
 
 

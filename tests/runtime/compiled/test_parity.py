@@ -14,8 +14,8 @@ from retorque.robots.library import names
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.runtime.compiled.adapter import CompiledAdapter
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.runtime.compiled.parity import Recording, joined, record, replay, troubled
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.work.errors import RetorqueError
 
 ADAPTERS = ("direct", "recursive", "recursive-contact", "tam", "tam-recursive")

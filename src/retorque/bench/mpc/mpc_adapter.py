@@ -9,7 +9,7 @@ import numpy as np
 
 from retorque.adapt import adapter_class
 from retorque.bench.report import Report, Row, recorded
-from retorque.physics.backends.compiled import compile_with_progress
+from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.over_adapter import ReachTrace, reach
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.jobs import JobSettings, report, run_jobs

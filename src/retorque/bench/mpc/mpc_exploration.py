@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
-from retorque.physics.backends.compiled import compile_with_progress
-from retorque.tasks.mpc.library import make_task
+from retorque.physics.backends.kernel_cache import compile_with_progress
+from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import RunSettings, run_task
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.jobs import JobSettings, report, run_jobs

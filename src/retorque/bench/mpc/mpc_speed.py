@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
-from retorque.physics.backends.compiled import compile_with_progress
+from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.physics.dynamics import make_dynamics
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody

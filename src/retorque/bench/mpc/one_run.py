@@ -11,8 +11,8 @@ import tyro
 from rich.table import Table
 
 from retorque.bench.mpc.mpc_plots import run_picture
-from retorque.physics.backends.compiled import compile_with_progress
-from retorque.tasks.mpc.library import make_task
+from retorque.physics.backends.kernel_cache import compile_with_progress
+from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import RunSettings, RunTrace, run_task
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.checks import MOST_SEED, check_between

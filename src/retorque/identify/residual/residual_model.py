@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retorque.identify.residual.features import COUNT, features
+from retorque.identify.residual.residual_features import COUNT, features
 from retorque.learn.weights import WeightsHeader, check_weights, load_network, save_network, weights_header
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from retorque.identify.methods.estimate import Estimate
-from retorque.identify.residual.features import COUNT, features
+from retorque.identify.residual.residual_features import COUNT, features
 from retorque.logs.motion import Motion
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError

@@ -7,7 +7,7 @@ from collections import OrderedDict
 import numpy as np
 import pinocchio as pin
 
-from retorque.physics.backends.compiled import load_kernels
+from retorque.physics.backends.kernel_cache import load_kernels
 from retorque.physics.backends.numbers import Chosen, Numbers
 from retorque.physics.dynamics import Dynamics
 from retorque.physics.parameters import Parameters

@@ -7,8 +7,8 @@ from retorque.loop.single import Single
 from retorque.loop.supervisor import Supervisor
 from retorque.runtime.compiled.adapter import CompiledAdapter
 from retorque.runtime.compiled.build import build
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.runtime.compiled.constants import has_core
-from retorque.runtime.compiled.supervisor import CompiledSupervisor
 from retorque.work.errors import RetorqueError
 
 

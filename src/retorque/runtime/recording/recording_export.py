@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retorque.logs.mcap_log import RecordingTable, RobotRecording
+from retorque.logs.formats.mcap_log import RecordingTable, RobotRecording
 from retorque.logs.recording import SCALARS, VECTORS
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole

@@ -16,7 +16,7 @@ from rich.table import Table
 from retorque.adapt import make
 from retorque.control.action import TorqueAction
 from retorque.control.direct_torque import DirectTorque
-from retorque.logs.mcap_log import RobotRecording, read_recording
+from retorque.logs.formats.mcap_log import RobotRecording, read_recording
 from retorque.loop.loop import Loop
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.robots.command import Command

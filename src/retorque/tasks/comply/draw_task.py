@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from retorque.control.admittance import Admittance, AdmittanceSettings
-from retorque.control.balance import Balance, BalanceSettings, pitch_and_yaw
-from retorque.control.compliance import Compliance, PositionOnly
-from retorque.control.compliance_action import ComplianceAction
+from retorque.control.comply.admittance import Admittance, AdmittanceSettings
+from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
+from retorque.control.comply.compliance import Compliance, PositionOnly
+from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.servo_feed_forward import ServoFeedForward
+from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
 from retorque.control.controller import Controller
-from retorque.control.servo_feed_forward import ServoFeedForward
-from retorque.control.site_kinematics import DampedLeastSquares, KinematicsSettings
 from retorque.loop.loop import Loop
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import JointMotors
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.rotation import from_quaternion

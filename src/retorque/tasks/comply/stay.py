@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retorque.control.compliance_action import ComplianceAction
+from retorque.control.comply.compliance_action import ComplianceAction
 from retorque.robots.state import State
 
 

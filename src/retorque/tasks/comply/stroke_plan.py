@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.compliance_action import ComplianceAction, along, critical_damping
+from retorque.control.comply.compliance_action import ComplianceAction, along, critical_damping
 from retorque.robots.state import State
 from retorque.tasks.comply.stroke_shapes import Strokes, resampled
 from retorque.work.array import Array

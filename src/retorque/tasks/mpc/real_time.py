@@ -15,8 +15,8 @@ from retorque.loop.health import Health
 from retorque.loop.loop import Loop
 from retorque.plan.feedback import PlanFeedback
 from retorque.plan.mpc import MpcPolicy
-from retorque.plan.processes import Parts, ProcessWorkers
-from retorque.tasks.mpc.library import make_task
+from retorque.plan.plan_processes import Parts, ProcessWorkers
+from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import NoisyPlant, RunSettings, make_parts
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError

@@ -22,8 +22,8 @@ from retorque.plan.modelling.oracles import OracleModeller
 from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, Weighted
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.plan.mpc import MpcPolicy
+from retorque.plan.plan_processes import Parts
 from retorque.plan.planner import Planner
-from retorque.plan.processes import Parts
 from retorque.plan.start_time import StartTime
 from retorque.plan.workers import Durations, VirtualWorkers
 from retorque.robots.command import Command

@@ -17,7 +17,7 @@ from retorque.adapt.tam.training.train_settings import FIVE
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.residual_weights import load_weights, save_weights
 from retorque.adapt.tam_recursive.training.residual_module import Network
-from retorque.adapt.tam_recursive.training.worlds import WorldSettings, collect
+from retorque.adapt.tam_recursive.training.training_worlds import WorldSettings, collect
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.work.checks import MOST_TRIALS, check_between

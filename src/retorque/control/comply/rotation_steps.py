@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.compiled import kernel
+from retorque.physics.kernels.compiled import kernel
 from retorque.work.array import Array
 
 

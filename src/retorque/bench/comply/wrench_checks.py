@@ -8,7 +8,7 @@ from retorque.bench.report import Row
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.windowed_sines import WindowedSines
 from retorque.loop.loop import Loop
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.control.compliance_action import ComplianceAction
-from retorque.control.comply_code import ComplyCode
-from retorque.control.site_kinematics import DampedLeastSquares
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.site_kinematics import DampedLeastSquares
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.robots.state import Base, State
 from retorque.work.array import Array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.compiled import kernel
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled import kernel
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Geom, Link, Robot
 from retorque.robots.rotation import from_quaternion
 from retorque.work.array import Array

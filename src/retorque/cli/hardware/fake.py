@@ -10,7 +10,7 @@ FAKES = VerbGroup(
         "franka": Verb(
             summary="a Franka control box that libfranka connects to (TCP and UDP, port 1337)",
             example="retorque fake franka --host 127.0.0.1 --seed 0",
-            module="cli.serve",
+            module="cli.hardware.serve",
             settings="FrankaBoxSettings",
             function="serve_franka",
             more=("retorque fake franka --host 127.0.0.2 --lockstep --faults reflex@2.5",),
@@ -18,7 +18,7 @@ FAKES = VerbGroup(
         "dynamixel": Verb(
             summary="Dynamixel servos on a pseudo-terminal (protocol 2.0, position and current modes)",
             example="retorque fake dynamixel --robot leap_hand --seed 0",
-            module="cli.serve",
+            module="cli.hardware.serve",
             settings="DynamixelBusSettings",
             function="serve_dynamixel",
             more=("retorque fake dynamixel --corrupt 0.005 --faults silent@5",),
@@ -26,14 +26,14 @@ FAKES = VerbGroup(
         "ros2": Verb(
             summary="a robot on ROS 2's topics, over DDS",
             example="retorque fake ros2 --robot panda --rate 500",
-            module="cli.serve",
+            module="cli.hardware.serve",
             settings="Ros2RobotSettings",
             function="serve_ros2",
         ),
         "ur": Verb(
             summary="a UR controller that ur_rtde connects to (dashboard, programs and RTDE)",
             example="retorque fake ur --host 127.0.0.1 --robot ur10e",
-            module="cli.serve",
+            module="cli.hardware.serve",
             settings="UrControllerSettings",
             function="serve_ur",
         ),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from retorque.bench.comply.wrench_checks import moving_arm, phantom_moment
 from retorque.bench.report import Report, Row, recorded
-from retorque.bench.wrench_checks import moving_arm, phantom_moment
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import SIGNALS, Signal
 from retorque.robots.state import State
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings

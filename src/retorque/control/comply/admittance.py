@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.compliance_action import ComplianceAction, critical_damping, isotropic
-from retorque.control.comply_code import ComplyCode
-from retorque.control.rotation_steps import rotate_by, rotation_between
-from retorque.physics.compiled import cholesky_solve, kernel
+from retorque.control.comply.compliance_action import ComplianceAction, critical_damping, isotropic
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.rotation_steps import rotate_by, rotation_between
+from retorque.physics.kernels.compiled import cholesky_solve, kernel
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.control.comply_code import ComplyCode
-from retorque.control.rotation_steps import rotation_between
-from retorque.control.self_collision import SelfCollision
-from retorque.physics.compiled import cholesky_solve, kernel
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.rotation_steps import rotation_between
+from retorque.control.comply.self_collision import SelfCollision
+from retorque.physics.kernels.compiled import cholesky_solve, kernel
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Frame, Robot
 from retorque.work.array import Array
 

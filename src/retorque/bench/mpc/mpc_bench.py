@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
-from retorque.physics.backends.compiled import compile_with_progress
-from retorque.tasks.mpc.library import TASKS, make_task
+from retorque.physics.backends.kernel_cache import compile_with_progress
+from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between

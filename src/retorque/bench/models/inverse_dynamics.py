@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from retorque.bench.identification import METRICS
+from retorque.bench.models.identification import METRICS
 from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
 from retorque.work.checks import check_between

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.bench.real_logs import UR10E_GAINS, panda_columns
+from retorque.bench.models.real_logs import UR10E_GAINS, panda_columns
 from retorque.bench.report import Report, Row, recorded
 from retorque.control.action import JointAction
 from retorque.control.computed_torque import ComputedTorque

@@ -6,13 +6,13 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from retorque.control.admittance import Admittance
-from retorque.control.compliance_action import ComplianceAction
-from retorque.control.comply_code import ComplyCode
+from retorque.control.comply.admittance import Admittance
+from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.comply_code import ComplyCode
+from retorque.control.comply.servo_feed_forward import ServoFeedForward
+from retorque.control.comply.site_kinematics import SiteKinematics
 from retorque.control.controller import Controller
-from retorque.control.servo_feed_forward import ServoFeedForward
-from retorque.control.site_kinematics import SiteKinematics
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.command import Command
 from retorque.robots.state import Base, State
 from retorque.work.array import Array

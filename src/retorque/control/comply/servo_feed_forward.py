@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.physics.compiled import kernel
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled import kernel
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import JointMotors
 from retorque.work.array import Array
 

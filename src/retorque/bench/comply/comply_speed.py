@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
-from retorque.control.admittance import Admittance
-from retorque.control.compliance import Compliance
-from retorque.control.compliance_action import ComplianceAction, isotropic
-from retorque.control.hybrid_servoing import hybrid_servo
-from retorque.control.servo_feed_forward import ServoFeedForward
-from retorque.control.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.control.comply.admittance import Admittance
+from retorque.control.comply.compliance import Compliance
+from retorque.control.comply.compliance_action import ComplianceAction, isotropic
+from retorque.control.comply.hybrid_servoing import hybrid_servo
+from retorque.control.comply.servo_feed_forward import ServoFeedForward
+from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
 from retorque.loop.loop import Loop
-from retorque.physics.compiled import COMPILED
-from retorque.physics.compiled_tree import CompiledTree
+from retorque.physics.kernels.compiled import COMPILED
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings
 from retorque.sense.momentum import Momentum, welded
 from retorque.sense.wrench_estimator import WrenchEstimator, own_joints

@@ -11,11 +11,14 @@ import numpy as np
 from retorque.bench.adapters import AdapterChoice, AdapterSettings, halves, supervised
 from retorque.bench.ideal_check import check_ideal
 from retorque.bench.report import Report, Row, recorded
+from retorque.control.joint_impedance import JointImpedance
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
 from retorque.loop.trace import Trace
 from retorque.robots.robot import Robot
+from retorque.runtime.compiled.plant import fast_body, step_in_c
 from retorque.simulate.effects import EFFECTS
+from retorque.simulate.target import Target
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
@@ -110,7 +113,7 @@ def errors_of_part(
 ) -> dict[str, Array]:
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
     task = TrackingTask(Robot.load(name), world).part(rows)
-    ideal = ideal_motion(task, report_work)
+    ideal = ideal_motion(task, report_work, any(adapter.compiled for adapter in adapters))
     found = {}
     for adapter in adapters:
         trace = adapted_motion(task, adapter, report_work)
@@ -120,10 +123,10 @@ def errors_of_part(
     return found
 
 
-def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
+def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None, compiled: bool = False) -> Trace:
     """How the ideal robot moves in the task; refused where it does not cope with it."""
     target = task.ideal(threads=1)
-    controller = task.controller()
+    controller = _controller(task, target, compiled)
     loop = Loop(target, task.reference, controller)
     trace = run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
     followed = None if task.settings.contact else np.array([task.reference.at(time).position for time in trace.time])
@@ -137,8 +140,18 @@ def adapted_motion(
     """How the targets move with an adapter."""
     target = task.target(threads=1)
     module = supervised(adapter, task.robot, task.settings.trials, task.noise_seed, lambda: target.parameters)
-    loop = Loop(target, task.reference, task.controller(), module)
+    compiled = isinstance(adapter, AdapterChoice) and adapter.compiled
+    loop = Loop(target, task.reference, _controller(task, target, compiled), module)
     return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
+
+
+def _controller(task: TrackingTask, target: Target, compiled: bool) -> JointImpedance:
+    """The task's controller; compiled, its algebra and the robots' steps run in C as well."""
+    controller = task.controller()
+    if compiled:
+        controller.body = fast_body(task.robot)
+        step_in_c(target)
+    return controller
 
 
 def _world(settings: Settings, effect: str) -> TrackingSettings:

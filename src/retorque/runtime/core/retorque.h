@@ -278,6 +278,13 @@ void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *q
 void rt_forward_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *torque, double *qdd);
 void rt_mass_matrix(const rt_robot *robot, const double *q, double *matrix);
 void rt_regressor(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *regressor);
+/* Many robots of one tree at once, arrays (count, n): bias torques, and a step of simulated robots that differ in
+ * inertias (count, n, 10) and armatures (count, n), with implicit damping; `which` (steps) are stepped, or all.
+ * `row` (4): numbers between the rows of applied torques, damping, positions and velocities. */
+void rt_bias_all(const rt_robot *robot, int count, const double *q, const double *qd, double *bias);
+void rt_step_all(const rt_robot *robot, int steps, const int64_t *which, double timestep, const double *inertial,
+                 const double *armature, const int *row, const double *applied, const double *damping, double *q,
+                 double *qd);
 
 #ifdef __cplusplus
 }

@@ -36,10 +36,10 @@ def rippled(simulate: Simulate) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("kind", ["mlp", "lstm"])
 def test_it_streams_as_it_was_trained(rippled: tuple[Any, Any], kind: str, tmp_path: Path) -> None:
-    from retorque.identify.residual.train_residual import Networks, ResidualTraining, train_residual
+    from retorque.identify.residual.train_residual import Networks, TorqueResidualTraining, train_residual
 
     estimate, motion = rippled
-    settings = ResidualTraining(kind="mlp" if kind == "mlp" else "lstm", epochs=60 if kind == "mlp" else 2, hidden=8)
+    settings = TorqueResidualTraining(kind="mlp" if kind == "mlp" else "lstm", epochs=60 if kind == "mlp" else 2, hidden=8)
     found = train_residual(estimate, motion, settings)
     arrays = found.arrays | {"gain": np.ones(6)}
     robot = estimate.identified()
@@ -61,10 +61,10 @@ def test_it_streams_as_it_was_trained(rippled: tuple[Any, Any], kind: str, tmp_p
 
 
 def test_it_feeds_a_controller_forward(rippled: tuple[Any, Any], tmp_path: Path) -> None:
-    from retorque.identify.residual.train_residual import ResidualTraining, train_residual
+    from retorque.identify.residual.train_residual import TorqueResidualTraining, train_residual
 
     estimate, motion = rippled
-    found = train_residual(estimate, motion, ResidualTraining(kind="mlp", epochs=1, hidden=4))
+    found = train_residual(estimate, motion, TorqueResidualTraining(kind="mlp", epochs=1, hidden=4))
     robot = estimate.identified()
     path = save_residual(tmp_path / "r.safetensors", found.arrays, robot, {"residual": "mlp"}, {})
     model = ResidualModel.load(path, robot)
@@ -78,17 +78,17 @@ def test_it_feeds_a_controller_forward(rippled: tuple[Any, Any], tmp_path: Path)
 
 
 def test_what_cannot_be_learnt_does_not_pay(simulate: Simulate) -> None:
-    from retorque.identify.residual.train_residual import ResidualTraining, train_residual
+    from retorque.identify.residual.train_residual import TorqueResidualTraining, train_residual
 
     truth = simulate("z1", seconds=16.0, rate=50.0)
     noise = 0.2 * np.random.default_rng(1).standard_normal(truth.motion.torque.shape)
     motion = replace(truth.motion, torque=truth.motion.torque + noise)
     found = train_residual(
-        fit(motion, truth.robot, truth.friction, "sdp"), motion, ResidualTraining(kind="mlp", epochs=10)
+        fit(motion, truth.robot, truth.friction, "sdp"), motion, TorqueResidualTraining(kind="mlp", epochs=10)
     )
     assert not found.pays and np.all(found.after <= found.before * 1.001)
     with pytest.raises(RetorqueError, match="too few"):
-        train_residual(fit(motion, truth.robot, truth.friction, "sdp"), motion[:100], ResidualTraining())
+        train_residual(fit(motion, truth.robot, truth.friction, "sdp"), motion[:100], TorqueResidualTraining())
 
 
 def test_features_and_foreign_weights(rippled: tuple[Any, Any], tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ EXPORT = VerbGroup(
             summary="headers, sources, an example loop and a run that proves them: make -C DIR check",
             example="retorque export c --robot panda --adapter recursive --out panda-c",
             module="runtime.export.export_c",
+            settings="ExportCSettings",
         ),
         "onnx": Verb(
             summary="TAM's adaptor and one column of its encoder, checked against NumPy",
             example="retorque export onnx --robot panda --adapter tam --out panda-onnx",
             module="runtime.export.export_onnx",
+            settings="ExportOnnxSettings",
         ),
     },
 )

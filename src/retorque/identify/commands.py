@@ -128,10 +128,10 @@ def _residual(
     if not isinstance(estimate, Estimate):
         raise RetorqueError(f"a residual needs an identified model under it, which '{settings.method}' is not")
     from retorque.identify.residual.residual_model import save_residual
-    from retorque.identify.residual.train_residual import ResidualTraining, train_residual
+    from retorque.identify.residual.train_residual import TorqueResidualTraining, train_residual
 
     kind: Literal["lstm", "mlp"] = "lstm" if settings.residual == "lstm" else "mlp"
-    found = train_residual(estimate, motion, ResidualTraining(kind=kind))
+    found = train_residual(estimate, motion, TorqueResidualTraining(kind=kind))
     content["residual"] = found.as_json()
     change = 100.0 * (1.0 - float(np.mean(found.after / np.maximum(found.before, 1e-12))))
     if not found.pays:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retorque.cli.main import main
-from retorque.runtime.export.export_c import Settings, run
+from retorque.runtime.export.export_c import ExportCSettings, run
 from retorque.work.errors import RetorqueError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: cc is needed")
@@ -78,7 +78,7 @@ def test_garbage_goes_in_and_sane_torques_come_out(folder: Path, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize("adapter", ["direct", "recursive", "recursive-contact", "tam", "tam-recursive"])
 def test_a_million_ticks_of_garbage(adapter: str, tmp_path: Path) -> None:
-    run(Settings(robot="panda", adapter=adapter, out=tmp_path / "out", ticks=100))
+    run(ExportCSettings(robot="panda", adapter=adapter, out=tmp_path / "out", ticks=100))
     program = sanitized(tmp_path / "out", tmp_path)
     done = subprocess.run([program, "1000000"], capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
@@ -98,4 +98,4 @@ def test_a_million_ticks_of_garbage(adapter: str, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_exported_is_refused_in_a_sentence(change: dict[str, object], says: str, tmp_path: Path) -> None:
     with pytest.raises(RetorqueError, match=says):
-        run(Settings(**{"robot": "panda", "adapter": "recursive", "out": tmp_path / "out", "ticks": 100, **change}))
+        run(ExportCSettings(**{"robot": "panda", "adapter": "recursive", "out": tmp_path / "out", "ticks": 100, **change}))

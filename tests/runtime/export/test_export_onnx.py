@@ -14,7 +14,7 @@ from retorque.adapt import make  # noqa: E402 (after the check above)
 from retorque.adapt.tam.adapter import TamAdapter  # noqa: E402
 from retorque.cli.main import main  # noqa: E402
 from retorque.robots.robot import Robot  # noqa: E402
-from retorque.runtime.export.export_onnx import Settings, check_adaptor, check_encoder, run  # noqa: E402
+from retorque.runtime.export.export_onnx import ExportOnnxSettings, check_adaptor, check_encoder, run  # noqa: E402
 from retorque.runtime.export.tam_onnx import adaptor_graph, encoder_graph  # noqa: E402
 from retorque.work.errors import RetorqueError  # noqa: E402
 
@@ -44,4 +44,4 @@ def test_an_altered_weight_is_noticed() -> None:
 @pytest.mark.parametrize("adapter", ["recursive", "tam-short-window"])
 def test_an_adapter_without_these_networks_is_refused(adapter: str, tmp_path: Path) -> None:
     with pytest.raises(RetorqueError, match="no encoder and adaptor"):
-        run(Settings(robot="panda", adapter=adapter, out=tmp_path))
+        run(ExportOnnxSettings(robot="panda", adapter=adapter, out=tmp_path))

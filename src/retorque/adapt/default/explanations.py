@@ -30,7 +30,7 @@ ARM_TORQUE = 87.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """What is decided of each disputed trial; where neither holds, it is undecided or from outside: do not press."""
 
     payload: Array
@@ -126,7 +126,7 @@ class Explanations:
         arm = self._body.jacobian(self._links, q)[..., :3, :]
         return -np.swapaxes(hand, -1, -2), -np.swapaxes(arm, -1, -2)
 
-    def verdict(self, least: Array, carried: Array) -> Verdict:
+    def verdict(self, least: Array, carried: Array) -> Decision:
         """What holds against everything from outside, and against nothing at all.
 
         Args:
@@ -139,7 +139,7 @@ class Explanations:
         joint = np.max(joints, axis=0)
         payload = np.where(self._possible(carried), self.payload.evidence, -np.inf)
         own = np.maximum(payload, joint) - outside > least
-        return Verdict(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
+        return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
     @property
     def over(self) -> Array:

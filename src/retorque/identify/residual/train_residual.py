@@ -18,7 +18,7 @@ Tensor = torch.Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResidualTraining:
+class TorqueResidualTraining:
     """How a residual is trained."""
 
     kind: Literal["lstm", "mlp"] = "lstm"
@@ -54,7 +54,7 @@ class TrainedResidual:
 
     arrays: dict[str, Array]
     """By name, for `residual_model.save_residual`."""
-    settings: ResidualTraining
+    settings: TorqueResidualTraining
     before: Array
     """(n,) torque error on data held back without it [N·m]."""
     after: Array
@@ -76,7 +76,7 @@ class TrainedResidual:
 class Networks(torch.nn.Module):
     """One small network a joint; all of them at once."""
 
-    def __init__(self, n: int, settings: ResidualTraining):
+    def __init__(self, n: int, settings: TorqueResidualTraining):
         super().__init__()
         self.kind, self.hidden, h = settings.kind, settings.hidden, settings.hidden
 
@@ -125,7 +125,7 @@ class Networks(torch.nn.Module):
         return {name.replace(":", "."): value.detach().numpy().copy() for name, value in self.layers.items()}
 
 
-def train_residual(estimate: Estimate, motion: Motion, settings: ResidualTraining) -> TrainedResidual:
+def train_residual(estimate: Estimate, motion: Motion, settings: TorqueResidualTraining) -> TrainedResidual:
     """Learn what an identified model leaves over.
 
     Args:
@@ -189,7 +189,7 @@ def _sequences(x: Tensor, y: Tensor, chosen: Array, steps: int) -> tuple[Tensor,
     return torch.stack([x[s : s + steps] for s in starts]), torch.stack([y[s : s + steps] for s in starts])
 
 
-def _fit(networks: Networks, x: Tensor, y: Tensor, learnt: Array, stop: Array, settings: ResidualTraining) -> None:
+def _fit(networks: Networks, x: Tensor, y: Tensor, learnt: Array, stop: Array, settings: TorqueResidualTraining) -> None:
     """Adam on sequences, stopped by the part that is not learnt from; the best weights are kept."""
     steps = min(settings.steps, max(10, len(x) // settings.blocks))
     inputs, targets = _sequences(x, y, learnt, steps)

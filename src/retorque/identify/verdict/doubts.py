@@ -84,7 +84,7 @@ def _advanced(motion: Motion, seconds: float) -> Motion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scales:
+class TorqueScales:
     """Measured torque over the card's."""
 
     joint: Array
@@ -93,7 +93,7 @@ class Scales:
     """Of the arm; NaN where no joint says."""
 
 
-def scales(reading: Reading) -> Scales:
+def scales(reading: Reading) -> TorqueScales:
     """Each joint's torque as a multiple of the card's rigid body, beside friction and a rotor of any size."""
     motion = reading.motion
     card = reading.body.inverse_dynamics(motion.q, motion.qd, motion.qdd)
@@ -107,6 +107,6 @@ def scales(reading: Reading) -> Scales:
             found[j], weight[j] = solution[0], float(np.std(card[:, j]))
     seen = np.isfinite(found) & (found > 0.0)
     if not np.any(seen):
-        return Scales(joint=found, common=float("nan"))
+        return TorqueScales(joint=found, common=float("nan"))
     common = float(np.exp(np.average(np.log(found[seen]), weights=weight[seen])))
-    return Scales(joint=found, common=common)
+    return TorqueScales(joint=found, common=common)

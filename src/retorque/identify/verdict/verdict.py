@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from retorque.identify.verdict.doubts import Scales, Shifts, scales, shifts
+from retorque.identify.verdict.doubts import TorqueScales, Shifts, scales, shifts
 from retorque.identify.verdict.reading import Fit, Reading
 from retorque.identify.verdict.sample import thinned
 from retorque.identify.verdict.search import Guess, guesses, likely
@@ -169,7 +169,7 @@ def _best(tried: Any, fit: Fit, known: tuple[Guess | None, float]) -> tuple[Gues
     return best, gain
 
 
-def _scale(case: Case, robot: Robot, scale: Scales, moving: Array) -> None:
+def _scale(case: Case, robot: Robot, scale: TorqueScales, moving: Array) -> None:
     """Torques that are not the card's size: units, gear ratios, drive gains."""
     if not np.isfinite(scale.common):
         return
@@ -188,7 +188,7 @@ def _scale(case: Case, robot: Robot, scale: Scales, moving: Array) -> None:
             case.add(1, f"{words}: is its unit or drive gain another?", "scale")
 
 
-def _evidence(reading: Reading, fit: Fit, held: Array, scale: Scales, shift: Shifts) -> dict[str, Any]:
+def _evidence(reading: Reading, fit: Fit, held: Array, scale: TorqueScales, shift: Shifts) -> dict[str, Any]:
     residual = np.stack(
         [
             reading.motion.torque[:, j] - rows @ fit.vector[columns]

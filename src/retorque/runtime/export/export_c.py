@@ -26,8 +26,8 @@ PHYSICS, NETWORK = 1e-9, 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of `retorque export c`."""
+class ExportCSettings:
+    """ExportCSettings of `retorque export c`."""
 
     robot: str
     """Robot on board, or the path of a card, an MJCF or a URDF file."""
@@ -45,7 +45,7 @@ class Settings:
     """Of that run."""
 
 
-def run(settings: Settings) -> Path:
+def run(settings: ExportCSettings) -> Path:
     """Write the folder; its path."""
     check_between("--ticks", settings.ticks, 100, 100_000)
     check_between("--seed", settings.seed, 0, MOST_SEED)

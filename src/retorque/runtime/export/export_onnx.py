@@ -29,8 +29,8 @@ TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of `retorque export onnx`."""
+class ExportOnnxSettings:
+    """ExportOnnxSettings of `retorque export onnx`."""
 
     robot: str
     """Robot on board, or the path of a card, an MJCF or a URDF file."""
@@ -54,7 +54,7 @@ class Check:
     """Median of a call on one thread."""
 
 
-def run(settings: Settings) -> Outcome:
+def run(settings: ExportOnnxSettings) -> Outcome:
     """Write `adaptor.onnx` and `encoder.onnx`; what differs from NumPy is not written."""
     robot = fixed_base(Robot.load(settings.robot))
     tam = make(settings.adapter, robot, 1, weights=settings.weights)

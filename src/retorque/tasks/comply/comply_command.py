@@ -9,7 +9,7 @@ from rich.table import Table
 
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import METHODS, Drawing, DrawSettings, DrawTask, check_drawing
+from retorque.tasks.comply.draw_task import METHODS, StrokeDrawing, DrawSettings, DrawTask, check_drawing
 from retorque.tasks.comply.stroke_shapes import shape
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.errors import unknown
@@ -91,7 +91,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
     return outcome
 
 
-def _table(task: DrawTask, drawing: Drawing, found: DrawScore, what: str, settings: ComplySettings) -> Table:
+def _table(task: DrawTask, drawing: StrokeDrawing, found: DrawScore, what: str, settings: ComplySettings) -> Table:
     table = Table(title=f"comply {what}: {settings.robot}, {settings.method}")
     table.add_column("what")
     table.add_column("mean over trials", justify="right")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib
 
-from retorque.tasks.comply.draw_task import Drawing, DrawTask
+from retorque.tasks.comply.draw_task import StrokeDrawing, DrawTask
 from retorque.work.files import write_whole
 
 matplotlib.use("Agg")
@@ -20,7 +20,7 @@ TOUCHING = 0.05
 """Force above which the pen leaves ink [N]."""
 
 
-def picture(task: DrawTask, drawing: Drawing, path: str | Path, trial: int = 0) -> Path:
+def picture(task: DrawTask, drawing: StrokeDrawing, path: str | Path, trial: int = 0) -> Path:
     """Write the picture of one trial as PNG; the path."""
     right, up, normal = task.plane.axes
     local = drawing.tip[:, trial] - task.plane.centre

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.tasks.comply.draw_task import PEN_RADIUS, Drawing, DrawTask
+from retorque.tasks.comply.draw_task import PEN_RADIUS, StrokeDrawing, DrawTask
 from retorque.work.array import Array
 
 TOUCHING = 0.05
@@ -34,7 +34,7 @@ class DrawScore:
     fallen: Array
 
 
-def score(task: DrawTask, drawing: Drawing) -> DrawScore:
+def score(task: DrawTask, drawing: StrokeDrawing) -> DrawScore:
     """Score every trial."""
     w = drawing.drawing
     tip, desired = drawing.tip[w], drawing.desired[w][:, None]

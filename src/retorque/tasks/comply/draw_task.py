@@ -1,4 +1,4 @@
-"""Drawing on a board that is not where the planner thinks it is, with whatever robot has a pen."""
+"""StrokeDrawing on a board that is not where the planner thinks it is, with whatever robot has a pen."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class DrawSettings:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class StrokeDrawing:
     """What happened, a row a tick while the pen should be on the board, after the trials' axis."""
 
     time: Array
@@ -239,7 +239,7 @@ class DrawTask:
         """The trajectory that every method follows."""
         return plan_strokes(self.strokes, self.plane, self.poses[0][-1], self.site.strokes)
 
-    def run(self, method: str, progress: Callable[[int], None] | None = None) -> Drawing:
+    def run(self, method: str, progress: Callable[[int], None] | None = None) -> StrokeDrawing:
         """Draw with a method."""
         if method not in METHODS:
             raise unknown("method", method, METHODS)
@@ -263,7 +263,7 @@ class DrawTask:
         policy: StrokePolicy,
         controller: Controller[ComplianceAction],
         progress: Callable[[int], None] | None,
-    ) -> Drawing:
+    ) -> StrokeDrawing:
         plan, trials = policy.plan, self.settings.trials
         truth = CompiledTree(self.robot, tuple(self.robot.frame(name) for name in self.sites), trials)
         rows: dict[str, list[Array]] = {key: [] for key in ("tip", "turned", "pitch", "force", "felt", "codes")}
@@ -290,7 +290,7 @@ class DrawTask:
                 progress(10)
         time = plan.settings.period * np.arange(1, len(plan.position) + 1)
         every = {key: np.array(value) for key, value in rows.items()}
-        return Drawing(time=time, desired=plan.position, drawing=plan.drawing, fallen=fallen | target.diverged, **every)
+        return StrokeDrawing(time=time, desired=plan.position, drawing=plan.drawing, fallen=fallen | target.diverged, **every)
 
 
 def _beyond(frame: Frame, offset: tuple[float, float, float]) -> Frame:

@@ -35,7 +35,7 @@ SET_BACK = 2.0
 """[s]"""
 
 
-class FaultyReports:
+class BrokenReports:
     """A target whose reports are wrong; what it really does is unchanged.
 
     Args:

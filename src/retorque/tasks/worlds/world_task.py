@@ -24,7 +24,7 @@ from retorque.tasks.worlds.bodies import true_body, wider
 from retorque.tasks.worlds.changes import Changes
 from retorque.tasks.worlds.motions import LEARN, Punctual, reference
 from retorque.tasks.worlds.position_friction import PositionFriction
-from retorque.tasks.worlds.reports import FaultyReports
+from retorque.tasks.worlds.reports import BrokenReports
 from retorque.tasks.worlds.touches import apply, touch_of, with_middle
 from retorque.tasks.worlds.walls import END, wall_place
 from retorque.work.array import Array
@@ -90,7 +90,7 @@ class WorldTask:
     def ideal(self, progress: Callable[[int], None] | None = None) -> WorldRun:
         """How the ideal robot moves, whose reports are right and at which nothing changes."""
         target = self._target(with_middle(self.robot), Parameters.ideal(self.robot, self.trials), None, [])
-        return self._run(target, FaultyReports(target, "", 0), None, progress)
+        return self._run(target, BrokenReports(target, "", 0), None, progress)
 
     def adapted(
         self,
@@ -104,7 +104,7 @@ class WorldTask:
             progress: told of the ticks done.
         """
         target = self._target(self._body, self.changes.first(), self.sensors, self._effects())
-        plant = FaultyReports(target, self.world.fault, self._fault_seed)
+        plant = BrokenReports(target, self.world.fault, self._fault_seed)
         return self._run(target, plant, make(lambda: target.parameters), progress)
 
     def _effects(self) -> list[Effect]:
@@ -135,7 +135,7 @@ class WorldTask:
     def _run(
         self,
         target: Target,
-        plant: FaultyReports,
+        plant: BrokenReports,
         adapter: Adapter | None,
         progress: Callable[[int], None] | None,
     ) -> WorldRun:

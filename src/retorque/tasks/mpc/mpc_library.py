@@ -1,7 +1,8 @@
 """The paper's tasks in its two variants: as printed (Table I, section IV) and as in the public code.
 
-Not printed, and taken from the public code in both: time steps, start states, input limits, noise, when parameters
-change. The paper draws the parameters from Table I's ranges; the code has them fixed.
+Not printed, and taken from the public code in both: time steps (5 ms for arm and rod in `paper`), start states, input
+limits, noise, the true parameters and when they change. The paper says that parameters are drawn from Table I's ranges;
+only the arm's inertias are drawn here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from retorque.work.errors import unknown
 VARIANTS = ("paper", "code")
 
 
-def _damped(robot: Robot, damping: float, **more: object) -> Parameters:
+def _damped(robot: Robot, damping: float) -> Parameters:
     base = Parameters.ideal(robot)
     return replace(base, viscous=np.full((robot.n, 2), damping))
 

@@ -15,7 +15,6 @@ from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
-from retorque.work.errors import RetorqueError
 
 ROBOT = Robot.load("panda")
 TRIALS = 2
@@ -452,9 +451,3 @@ def test_shadow_mode_sends_the_nominal_torque_and_logs_and_scores_the_correction
     assert clock.shape == (50,) and np.all(np.diff(clock) > 0.0)
     np.testing.assert_allclose(correction, 1.0)
     assert np.all(codes == 0)
-
-
-@pytest.mark.parametrize("name", ["residual_limit", "rate_limit"])
-def test_limits_for_another_robot_are_refused(name):
-    with pytest.raises(RetorqueError, match=name):
-        Supervisor(Plus(), SupervisorSettings(**{name: (1.0, 2.0)}))

@@ -55,7 +55,8 @@ class FaultyReports:
         """The target's report, or what the fault makes of it."""
         state = self.target.read()
         told = state
-        if self._start <= state.time < self._stop:
+        now = state.time
+        if self._start <= now < self._stop:
             if self.first is None:
                 self.first = self.last or state
             told = State(state.time, state.position.copy(), state.velocity.copy(), state.torque.copy())

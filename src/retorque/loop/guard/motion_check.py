@@ -40,7 +40,7 @@ REBUILT = 0.015
 
 
 @dataclass
-class CheckedMotion:
+class JudgedMotion:
     """What a report's positions and velocities are worth."""
 
     position: Array
@@ -124,7 +124,7 @@ class MotionCheck:
         """Whether nothing is under suspicion."""
         return not (self.offset.any() or self._waiting.any() or self._slipping.any() or self._still.any())
 
-    def take(self, report: Array, expected: Array, step: int, sent: Array) -> CheckedMotion:
+    def take(self, report: Array, expected: Array, step: int, sent: Array) -> JudgedMotion:
         """Judge a report (3, ..., n) by what was expected (2, ..., n), which becomes what is expected next.
 
         Args:
@@ -158,7 +158,7 @@ class MotionCheck:
         expected[0] = centre + np.where(trust_q, self._gain * error, 0.0) + dt * v
         expected[1] = v
         rate = self._rebuild(q, trust_q, anew, v)
-        return CheckedMotion(
+        return JudgedMotion(
             position=np.where(trust_q, q, centre),
             velocity=np.where(far & ~stuck_q, rate, v),
             rate=rate,

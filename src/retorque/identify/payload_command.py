@@ -65,7 +65,7 @@ def payload(settings: PayloadSettings) -> Outcome:
 
 
 def _payload(settings: PayloadSettings, robot: Robot, out: Outcome) -> Outcome:
-    if not _unknown_gains(settings, None):
+    if settings.gains is None and not _unknown_gains(settings, None):
         settings = with_cutoff(settings, robot, settings.empty, settings.rows, out)
     saved = None if settings.gains is None else SavedGains.load(settings.gains, robot)
     empty_log, loaded_log = _logs(settings, robot, saved)

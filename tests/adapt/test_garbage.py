@@ -18,6 +18,8 @@ TRIALS = 2
 BAD_TRIAL = 0
 """The other trial's reports stay clean."""
 
+ABSURD = Health.BAD_STATE | Health.OUT_OF_RANGE | Health.VELOCITY_REPORT
+"""What answers a number that no joint can have: no report, one out of range, or one that contradicts its position."""
 WEIRD = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300, 1e12, -1e6])
 
 
@@ -26,10 +28,10 @@ def _spoil(rng, kind, robot, state, nominal):
     joint, value = rng.integers(robot.n), rng.choice(WEIRD)
     if kind == "position":
         state.position[BAD_TRIAL, joint] = value
-        return Health.BAD_STATE if not np.isfinite(value) else Health.OUT_OF_RANGE
+        return Health.BAD_STATE if not np.isfinite(value) else ABSURD
     if kind == "velocity":
         state.velocity[BAD_TRIAL] = value
-        return Health.BAD_STATE if not np.isfinite(value) else Health.OUT_OF_RANGE
+        return Health.BAD_STATE if not np.isfinite(value) else ABSURD
     if kind == "torque":
         state.torque[BAD_TRIAL, joint] = value
         return Health.BAD_STATE if not np.isfinite(value) else Health.SATURATED

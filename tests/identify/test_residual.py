@@ -39,7 +39,9 @@ def test_it_streams_as_it_was_trained(rippled: tuple[Any, Any], kind: str, tmp_p
     from retorque.identify.residual.train_residual import Networks, TorqueResidualTraining, train_residual
 
     estimate, motion = rippled
-    settings = TorqueResidualTraining(kind="mlp" if kind == "mlp" else "lstm", epochs=60 if kind == "mlp" else 2, hidden=8)
+    settings = TorqueResidualTraining(
+        kind="mlp" if kind == "mlp" else "lstm", epochs=60 if kind == "mlp" else 2, hidden=8
+    )
     found = train_residual(estimate, motion, settings)
     arrays = found.arrays | {"gain": np.ones(6)}
     robot = estimate.identified()

@@ -1,4 +1,4 @@
-"""StrokeDrawing end to end on the motor-level plant: an arm, misplaced boards, contact lost and regained, the picture."""
+"""Drawing end to end on the motor-level plant: an arm, misplaced boards, contact lost and regained, the picture."""
 
 from __future__ import annotations
 

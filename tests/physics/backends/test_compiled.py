@@ -25,5 +25,5 @@ def test_loaded_code_is_ready_and_shared() -> None:
 
 def test_without_numba_the_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(RetorqueError, match=r"retorque\[plan\]"):
+    with pytest.raises(RetorqueError, match=r"retorque\[compile\]"):
         compiled.load_kernels.__wrapped__("tree_kernels")

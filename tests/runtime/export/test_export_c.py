@@ -98,4 +98,8 @@ def test_a_million_ticks_of_garbage(adapter: str, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_exported_is_refused_in_a_sentence(change: dict[str, object], says: str, tmp_path: Path) -> None:
     with pytest.raises(RetorqueError, match=says):
-        run(ExportCSettings(**{"robot": "panda", "adapter": "recursive", "out": tmp_path / "out", "ticks": 100, **change}))
+        run(
+            ExportCSettings(
+                **{"robot": "panda", "adapter": "recursive", "out": tmp_path / "out", "ticks": 100, **change}
+            )
+        )

@@ -189,7 +189,9 @@ def _sequences(x: Tensor, y: Tensor, chosen: Array, steps: int) -> tuple[Tensor,
     return torch.stack([x[s : s + steps] for s in starts]), torch.stack([y[s : s + steps] for s in starts])
 
 
-def _fit(networks: Networks, x: Tensor, y: Tensor, learnt: Array, stop: Array, settings: TorqueResidualTraining) -> None:
+def _fit(
+    networks: Networks, x: Tensor, y: Tensor, learnt: Array, stop: Array, settings: TorqueResidualTraining
+) -> None:
     """Adam on sequences, stopped by the part that is not learnt from; the best weights are kept."""
     steps = min(settings.steps, max(10, len(x) // settings.blocks))
     inputs, targets = _sequences(x, y, learnt, steps)

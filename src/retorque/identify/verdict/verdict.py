@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from retorque.identify.verdict.doubts import TorqueScales, Shifts, scales, shifts
+from retorque.identify.verdict.doubts import Shifts, TorqueScales, scales, shifts
 from retorque.identify.verdict.reading import Fit, Reading
 from retorque.identify.verdict.sample import thinned
 from retorque.identify.verdict.search import Guess, guesses, likely

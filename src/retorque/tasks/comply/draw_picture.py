@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib
 
-from retorque.tasks.comply.draw_task import StrokeDrawing, DrawTask
+from retorque.tasks.comply.draw_task import DrawTask, StrokeDrawing
 from retorque.work.files import write_whole
 
 matplotlib.use("Agg")

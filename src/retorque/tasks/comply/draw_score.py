@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.tasks.comply.draw_task import PEN_RADIUS, StrokeDrawing, DrawTask
+from retorque.tasks.comply.draw_task import PEN_RADIUS, DrawTask, StrokeDrawing
 from retorque.work.array import Array
 
 TOUCHING = 0.05

@@ -290,7 +290,9 @@ class DrawTask:
                 progress(10)
         time = plan.settings.period * np.arange(1, len(plan.position) + 1)
         every = {key: np.array(value) for key, value in rows.items()}
-        return StrokeDrawing(time=time, desired=plan.position, drawing=plan.drawing, fallen=fallen | target.diverged, **every)
+        return StrokeDrawing(
+            time=time, desired=plan.position, drawing=plan.drawing, fallen=fallen | target.diverged, **every
+        )
 
 
 def _beyond(frame: Frame, offset: tuple[float, float, float]) -> Frame:

@@ -72,7 +72,7 @@ def test_garbage_never_gets_through(name):
     truth = Parameters.sample(robot, profile_of(robot), TRIALS, 5)
     robot = truth[0].on_card(robot) if name == "identified" else robot
     supervisor = Supervisor(make(name, robot, TRIALS, seed=1, truth=lambda: truth))
-    rng = np.random.default_rng(7)
+    learner, rng = InlineLearner(supervisor), np.random.default_rng(7)
     rate, phase = rng.uniform(1.0, 4.0, (2, TRIALS, robot.n))
     kind, left, answered = "clean", 0, dict.fromkeys(KINDS, 0)
     worst = 0.0
@@ -87,8 +87,7 @@ def test_garbage_never_gets_through(name):
         nominal = 5.0 * np.cos(angle)
         expected = _spoil(rng, kind, robot, state, nominal)
         supervisor.observe(state)
-        if supervisor.learn_every and tick % supervisor.learn_every == 0:
-            InlineLearner(supervisor).turn()
+        learner.turn()
         sent = supervisor.correct(state, nominal)
         worst = max(worst, float(np.max(np.abs(sent) / robot.torque_limit)))  # NaN would fail below
         assert np.all(np.isfinite(sent)), (tick, kind)

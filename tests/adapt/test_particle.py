@@ -57,15 +57,14 @@ def test_it_brings_the_robot_closer_to_the_model():
 
 
 def _feed(particle, ticks, spoil=None):
-    robot, rng = particle.robot, np.random.default_rng(0)
+    robot, rng, learner = particle.robot, np.random.default_rng(0), InlineLearner(particle)
     for k in range(ticks):
         shape = (particle.trials, robot.n)
         state = State(k * 1e-3, robot.home + np.zeros(shape), 0.1 * rng.standard_normal(shape), np.zeros(shape))
         if spoil is not None:
             spoil(k, state)
         particle.observe(state)
-        if k % particle.learn_every == 0:
-            InlineLearner(particle).turn()
+        learner.turn()
 
 
 def test_same_seed_same_estimate_and_reset_forgets():

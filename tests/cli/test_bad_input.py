@@ -62,7 +62,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (("--adapters", f"{LONG}:Class"), "cannot load the adapter"),
         (("--adapters", ":"), "cannot load the adapter"),
         (("--adapters", "retorque:Robot"), "is not an adapter"),
-        (("--weights", LONG), "has weights"),
+        (("--weights", LONG), "no file of weights"),
         (("--json", f"{LONG}/{LONG}.json"), "File name too long"),
         ((f"--{LONG}", "1"), "unknown option"),
     ),

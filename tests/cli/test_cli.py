@@ -178,7 +178,8 @@ def test_a_disk_that_is_full_at_the_end_takes_the_file_only() -> None:
 def test_the_result_may_go_to_standard_output(tmp_path: Path) -> None:
     done = _shell("", "--json", "/dev/stdout")
     assert done.returncode == 0 and "joint RMSE" in done.stdout
-    assert json.loads(done.stdout[done.stdout.index("{\n") :])["bench"] == "tracking"
+    written, _ = json.JSONDecoder().raw_decode(done.stdout[done.stdout.index("{\n") :])
+    assert written["bench"] == "tracking"
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys) -> None:

@@ -12,6 +12,7 @@ from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.runtime.compiled.make import compiled
 from retorque.work.errors import RetorqueError, unknown
+from retorque.work.files import is_file
 from retorque.work.jobs import JobSettings
 
 UNSUPERVISED = ("direct", "oracle")
@@ -115,7 +116,7 @@ def _whose_weights(text: str, adapters: tuple[str, ...]) -> tuple[str, str]:
         name, file = having[0], text
     elif not takes_weights(name):
         raise RetorqueError(f"the adapter '{name}' has no weights; leave them out")
-    if not Path(file).is_file():
+    if not is_file(Path(file)):
         raise RetorqueError(f"there is no file of weights '{file}'; name one that retorque train wrote")
     return name, file
 

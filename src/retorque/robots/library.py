@@ -11,6 +11,7 @@ from retorque.robots.card import read_card
 from retorque.robots.formats.xml_file import read_xml
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError, unknown
+from retorque.work.files import is_file
 
 ENDINGS = (".toml", ".xml", ".mjcf", ".urdf")
 MENAGERIE = "menagerie:"
@@ -36,7 +37,7 @@ def load(name: str | Path) -> Robot:
         return read_menagerie(text.removeprefix(MENAGERIE))
     path = Path(name).expanduser()
     looks_like_a_path = path.suffix.lower() in ENDINGS or isinstance(name, Path) or "/" in text or "\\" in text
-    if not _is_file(path):
+    if not is_file(path):
         if looks_like_a_path:
             raise RetorqueError(
                 f"there is no file '{text}'; give the path of a card, an MJCF or a URDF file, or one of: "
@@ -50,13 +51,6 @@ def load(name: str | Path) -> Robot:
     raise RetorqueError(f"'{text}' is neither a robot on board nor a file ending in {', '.join(ENDINGS)}; rename it")
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name too long for any file, or with a zero in it
-        return False
-
-
 def load_as_found(name: str | Path, joints: Collection[str] | None = None) -> Robot:
     """As `load`, for robots whose files are why they are identified: impossible inertias are repaired, with a note.
 
@@ -65,7 +59,7 @@ def load_as_found(name: str | Path, joints: Collection[str] | None = None) -> Ro
         joints: those to keep of a URDF or MJCF file; the others are welded.
     """
     path = Path(name).expanduser()
-    if str(name) in names() or not _is_file(path) or path.suffix.lower() == ".toml":
+    if str(name) in names() or not is_file(path) or path.suffix.lower() == ".toml":
         robot = load(name)
         strange = [joint for joint in joints or () if joint not in robot.joint_names]
         if strange:

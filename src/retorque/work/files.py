@@ -41,6 +41,14 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     return target
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or with a zero in it
+        return False
+
+
 def check_file(file: Path) -> None:
     """Refuse, before the long work, a file that could not be written after it; nothing is left behind."""
     missing = [folder for folder in file.parents if not os.path.exists(folder)]

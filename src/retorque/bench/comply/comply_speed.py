@@ -28,6 +28,7 @@ from retorque.tasks.comply.stay import Stay
 from retorque.tasks.embodiments import EMBODIMENTS, embodiment
 from retorque.work.array import Array
 from retorque.work.checks import check_between
+from retorque.work.jobs import JobSettings
 
 PAPER = {"arx_x5": 750.0, "leap_hand": 2250.0, "toddlerbot_2xm": 2150.0, "g1": 2000.0}
 """The public code's step on a machine such as this one [us]; on its own Orin NX 12 ms."""
@@ -38,7 +39,7 @@ MARGIN = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(JobSettings):
     """Settings of `retorque bench comply-speed`."""
 
     robots: tuple[str, ...] = tuple(EMBODIMENTS)

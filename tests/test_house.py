@@ -14,13 +14,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 MOST_FILES = 14
 """In a folder, `__init__.py` not counted."""
 
-# What does not follow the plan yet, by name: these lists may only become shorter.
-CLASSES_TWICE = {"Drawing", "FaultyReports", "Motion", "ResidualTraining", "Scales", "Verdict"}
-FILES_TWICE = {"compiled.py", "compliance.py", "features.py", "library.py", "mpc.py", "processes.py", "shapes.py"} | {
-    "supervisor.py",
-    "worlds.py",
-}
-LARGE_FOLDERS = {"bench": 23, "cli": 18, "control": 22, "logs": 15, "physics": 16}
+LARGER = {"cli": 15}
+"""One thin file a verb."""
 
 
 def classes() -> Iterator[tuple[str, str]]:
@@ -40,26 +35,26 @@ def test_no_class_name_stands_for_two_things() -> None:
     for name, path in classes():
         homes[name].append(path)
     twice = {name: where for name, where in homes.items() if len(where) > 1 and name != "Settings"}
-    assert twice.keys() <= CLASSES_TWICE  # every bench calls its own `Settings`, which the command line looks for
+    assert not twice  # every bench calls its own `Settings`, which the command line looks for
 
 
 def test_only_benches_have_settings_without_a_name() -> None:
     where = [path for name, path in classes() if name == "Settings"]
-    assert where and all(path.startswith(("bench/", "runtime/export/")) for path in where)
+    assert where and all(path.startswith("bench/") for path in where)
 
 
 def test_no_file_name_stands_for_two_things() -> None:
     parts = ("__init__.py", "adapter.py", "train.py")  # one a package: its adapter, its training
     verbs = {path.name for path in (SOURCE / "cli").glob("*.py")}
     count = Counter(path.name for path in FILES if path.parent.name != "cli" and path.name not in parts)
-    assert {name for name, times in count.items() if times > 1} <= FILES_TWICE
+    assert not {name for name, times in count.items() if times > 1}
     assert "main.py" in verbs
 
 
 def test_folders_are_small() -> None:
     count = Counter(path.parent for path in FILES if path.name != "__init__.py")
     sizes = {str(folder.relative_to(SOURCE)): size for folder, size in count.items()}
-    assert not {name for name, size in sizes.items() if size > LARGE_FOLDERS.get(name, MOST_FILES)}
+    assert not {name for name, size in sizes.items() if size > LARGER.get(name, MOST_FILES)}
 
 
 def test_files_are_small() -> None:

@@ -48,10 +48,6 @@ def test_it_gives_way_to_a_lean_as_the_ideal_robot_does() -> None:
     assert joint_error(done, ideal)[0] < 0.6
 
 
-@pytest.mark.xfail(
-    reason="the supervisor's force limit cuts what the payload needs: 0.84 deg, 0.34 without it; docs/worlds.md",
-    strict=True,
-)
 def test_what_is_picked_up_is_carried_within_a_second() -> None:
     ideal, done, adapter = both("payload-cycles", 6.0)
     assert isinstance(adapter, Default) and not adapter.disputed.any()

@@ -29,12 +29,15 @@ ROUNDS = 4
 """A growth that several points explain is cut a few times, at last as a whole."""
 MARGIN = 0.5
 """Share of the promise that is spent: the point and the direction of a contact are not known exactly."""
-PAYLOADS = 3.0
+PAYLOADS = 4.5
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
 
 
 def default_force(robot: Robot) -> float:
-    """The weight of three of the largest payloads of the robot's profile [N]: what a correction may need at once."""
+    """The weight of four and a half of the largest payloads of the robot's profile [N].
+
+    Half of it is spent: as much as a payload picked up at once may look like at a point with a shorter lever.
+    """
     return PAYLOADS * profile_of(robot).payload_mass[1] * float(np.linalg.norm(robot.gravity))
 
 

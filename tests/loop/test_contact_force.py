@@ -80,9 +80,9 @@ def test_without_a_promise_it_presses_much_harder() -> None:
     assert force[1] > force[0] + 30.0
 
 
-def test_the_default_is_the_weight_of_three_of_the_largest_payloads() -> None:
+def test_the_default_is_the_weight_of_a_few_of_the_largest_payloads() -> None:
     robot = Robot.load("panda")
-    assert default_force(robot) == pytest.approx(3.0 * 1.5 * 9.81)
+    assert default_force(robot) == pytest.approx(4.5 * 1.5 * 9.81)
     assert Supervisor(WindsUp(robot)).max_contact_force == default_force(robot)
 
 

@@ -10,6 +10,7 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,12 @@ def _polyscope(host: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _quiet() -> contextlib.AbstractContextManager[Any]:
-    """Keeps what ur_rtde prints from the standard output where it goes through Python."""
-    return contextlib.redirect_stdout(io.StringIO())
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what ur_rtde prints from the standard output, and this thread's scheduling as it is: ur_rtde raises it."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        os.sched_setscheduler(0, *before)

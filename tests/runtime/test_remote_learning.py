@@ -223,6 +223,7 @@ def test_addresses_and_open_doors_are_checked(panda: Robot) -> None:
         UdpLearner(lambda: SPEC.make(panda), panda, "0.0.0.0", 0)
 
 
+@pytest.mark.slow  # the client's own clock runs on: a busy machine cannot hold it
 def test_the_command_line_drives_with_a_learner_elsewhere(fake: Callable, loopback: Callable[[], str]) -> None:
     """`retorque learner` beside `retorque drive --learn HOST:PORT`, with a fake arm between."""
     pytest.importorskip("pylibfranka", reason="this needs the real client: pip install 'retorque[franka]'")

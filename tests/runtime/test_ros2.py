@@ -42,6 +42,7 @@ def _drive(domain: str, adapter: str, **options: object) -> DriveReport:
     return run_drive(DriveSettings(driver="ros2", robot="panda", host=domain, adapter=adapter, **given))
 
 
+@pytest.mark.slow  # the client's own clock runs on: a busy machine cannot hold it
 def test_recursive_moves_the_robot_as_the_ideal_one_whatever_the_order_of_joints(fake: Callable) -> None:
     errors = {}
     for adapter in ("direct", "recursive"):

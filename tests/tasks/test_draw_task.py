@@ -54,7 +54,7 @@ def test_contact_lost_and_regained_is_bounded() -> None:
         force.append(float(-target.contact_force("tip", by="whiteboard")[0, 0]))
         assert np.isfinite(controller.admittance.position).all()
     assert min(force[pressing : pressing + 10]) < 0.1  # it was lost
-    assert force[-1] > 1.0  # and is there again
+    assert max(force[pressing + 25 :]) > 1.0 and force[-1] > 0.5  # and is there again
     assert max(force) < 40.0
     assert np.abs(controller.admittance.velocity[..., :3]).max() <= 0.1 + 1e-9
 

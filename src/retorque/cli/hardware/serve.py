@@ -55,7 +55,7 @@ class LearnerSettings:
 
     robot: str
     """A robot on board, or the path of a card, URDF or MJCF: the same as there."""
-    adapter: str = "recursive"
+    adapter: str = "default"
     """The same as there."""
     rate: float = 1000.0
     """Control rate of the robot [Hz]."""

@@ -27,7 +27,7 @@ PHYSICS, NETWORK = 1e-9, 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class ExportCSettings:
-    """ExportCSettings of `retorque export c`."""
+    """Settings of `retorque export c`."""
 
     robot: str
     """Robot on board, or the path of a card, an MJCF or a URDF file."""

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 
 from retorque.adapt import make
 from retorque.adapt.tam.adapter import ShortWindow, TamAdapter
@@ -16,11 +16,13 @@ from retorque.adapt.tam.context import PROBES
 from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.features import patch_size
 from retorque.robots.robot import Robot
-from retorque.runtime.export.tam_onnx import adaptor_graph, encoder_graph
 from retorque.tasks.tracking_task import fixed_base
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, write_whole
 from retorque.work.outcome import Outcome
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 CLOSE = 1e-4
 """Largest difference from NumPy, in torque units and in latents: single precision against double."""
@@ -30,7 +32,7 @@ TRIES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOnnxSettings:
-    """ExportOnnxSettings of `retorque export onnx`."""
+    """Settings of `retorque export onnx`."""
 
     robot: str
     """Robot on board, or the path of a card, an MJCF or a URDF file."""
@@ -62,6 +64,8 @@ def run(settings: ExportOnnxSettings) -> Outcome:
         raise RetorqueError(f"'{settings.adapter}' has no encoder and adaptor to export; name tam or one of its kind")
     check_folder(settings.out)
     about = {"robot": robot.name, "joints": " ".join(robot.joint_names), "adapter": settings.adapter}
+    from retorque.runtime.export.tam_onnx import adaptor_graph, encoder_graph
+
     files = {"adaptor.onnx": adaptor_graph(tam).model(about), "encoder.onnx": encoder_graph(tam).model(about)}
     checks = {
         "adaptor.onnx": check_adaptor(files["adaptor.onnx"], tam, settings.seed),
@@ -78,8 +82,10 @@ def run(settings: ExportOnnxSettings) -> Outcome:
     return outcome
 
 
-def session(model: bytes) -> onnxruntime.InferenceSession:
+def session(model: bytes) -> InferenceSession:
     """A model made ready to run on one thread."""
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -29,7 +29,7 @@ FILE = """<mujoco model="arm"><worldbody>
 
 
 def _with(robot: Robot, **changes: object) -> Robot:
-    last = replace(robot.links[-1], geoms=(replace(Geom(shape="box", size=(0.1, 0.1, 0.1)), **changes),))  # type: ignore[arg-type]
+    last = replace(robot.links[-1], geoms=(replace(Geom(shape="box", size=(0.1, 0.1, 0.1)), **changes),))
     return robot.with_links((*robot.links[:-1], last))
 
 

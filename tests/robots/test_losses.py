@@ -183,7 +183,7 @@ def test_a_robot_cannot_be_changed_by_accident(name: str) -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0.0
     with pytest.raises(TypeError):
-        robot.frames["new"] = robot.end_effector  # type: ignore[index]
+        robot.frames["new"] = robot.end_effector
     again = pickle.loads(pickle.dumps(robot))
     assert not again.home.flags.writeable and dict(again.frames) == dict(robot.frames)
     np.testing.assert_array_equal(again.home, robot.home)

@@ -133,7 +133,7 @@ class Constant:
 
 def test_overlapping_chunks_are_averaged_oldest_first_and_garbage_holds_the_pose() -> None:
     free = replace(PANDA, links=PANDA.links)
-    policy = ActPolicy(free, Constant())  # type: ignore[arg-type]
+    policy = ActPolicy(free, Constant())
     state = State(0.0, np.tile(PANDA.home, (2, 1)), np.zeros((2, 7)), np.zeros((2, 7)), objects=np.zeros((2, 1, 13)))
     policy.reset(state)
     weight = np.exp(-0.01 * np.arange(4))
@@ -141,8 +141,8 @@ def test_overlapping_chunks_are_averaged_oldest_first_and_garbage_holds_the_pose
         told = policy.act(state).position[0, 0]
         recent = 0.1 * np.arange(max(1, calls - 3), calls + 1)  # oldest first
         assert told == pytest.approx(np.average(recent, weights=weight[: len(recent)]))
-    policy.network = lambda joints, cube: np.full((2, 4, 8), np.nan)  # type: ignore[assignment]
-    policy.network.shape = ActShape(chunk=4)  # type: ignore[attr-defined]
+    policy.network = lambda joints, cube: np.full((2, 4, 8), np.nan)
+    policy.network.shape = ActShape(chunk=4)
     policy.reset(state)
     np.testing.assert_allclose(policy.act(state).position, np.tile(PANDA.home, (2, 1)))
 
@@ -169,7 +169,7 @@ def test_training_goes_on_where_it_stopped_and_its_weights_act(tmp_path: Path) -
     target = task.target(Robots.ideal(PANDA, 2))
     state = target.read()
     policy.reset(state)
-    assert policy.act(state).position.shape == (2, 7)  # type: ignore[attr-defined]
+    assert policy.act(state).position.shape == (2, 7)
 
 
 def test_no_success_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

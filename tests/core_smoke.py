@@ -56,8 +56,9 @@ def check_identify(folder: Path) -> None:
     for method in ("wls", "sdp"):
         options = ["--robot", "z1", "--method", method, "--json", "model.json"]
         code, _, error = retorque(folder, "identify", "log.npz", *options)
-        assert code == 0, error
-        relative = json.loads((folder / "model.json").read_text())["train"]["relative_error"]
+        model = json.loads((folder / "model.json").read_text())
+        assert code == {"trust": 0, "doubt": 3, "refuse": 2}[model["verdict"]], error  # the wrist is all noise here
+        relative = model["train"]["relative_error"]
         assert max(relative[:4]) < 0.05, relative  # the wrist's torques are hardly above the noise
     code, _, error = retorque(folder, "payload", "log.npz", "log.npz", "--robot", "z1", "--json", "payload.json")
     assert code in (0, 3), error  # the same log twice: there is no payload to be sure of

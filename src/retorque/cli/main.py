@@ -70,7 +70,6 @@ EXTRAS = {
     "gymnasium": "rl",
     "ray": "cluster",
     "mujoco_menagerie": "menagerie",
-    "mink": "mink",
     "mcap": "record",
     "h5py": "record",
     "rosbags": "record",

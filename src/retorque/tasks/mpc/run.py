@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -232,8 +232,3 @@ def run_task(task: MpcTask, settings: RunSettings, progress: Callable[[int], Non
     fields = dict(zip((*names, *more), columns, strict=True))
     time = (1 + np.arange(len(rows))) * task.timestep
     return RunTrace(time=time, reached=reached, late=workers.late, **fields)
-
-
-def with_seed(settings: RunSettings, seed: int) -> RunSettings:
-    """The same for another run."""
-    return replace(settings, seed=seed)

@@ -28,7 +28,6 @@ from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, versions
-from retorque.work.jobs import progress
 from retorque.work.outcome import Outcome
 
 
@@ -215,6 +214,7 @@ def fit_with_progress(
     if name not in BLACK_BOXES:
         return method.fit(data, robot, friction)
     from retorque.identify.methods.delan_estimator import DeepLagrangian
+    from retorque.work.jobs import progress
 
     assert isinstance(method, DeepLagrangian)  # the only black box
     with progress() as bar:

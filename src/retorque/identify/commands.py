@@ -17,7 +17,8 @@ from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimato
 from retorque.identify.methods.start_state import learn_starts, with_starts
 from retorque.identify.methods.torque_model import TorqueModel
 from retorque.identify.report.export import check_exportable, export, no_links
-from retorque.identify.report.summary import as_json, base_table, joint_table, link_table, motor_table
+from retorque.identify.report.static_part import StaticPart
+from retorque.identify.report.summary import as_json, base_table, joint_table, link_table, motor_table, score_json
 from retorque.identify.verdict.sample import Sampled
 from retorque.identify.verdict.verdict import Verdict, judge
 from retorque.logs.clean import DamagedLog
@@ -98,6 +99,11 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
         dropped["validation"] = validate_log.dropped
     verdict = judge(data.motion(), robot, _judged_by(settings), train_log.findings)
     content = as_json(estimate, train, validation, dropped, plain(settings), verdict)
+    if isinstance(estimate, Estimate) and (settings.json or settings.report) and np.all(estimate.margins > 0.0):
+        static = StaticPart.of(estimate)
+        content["train"]["static"] = score_json(static.score(data))
+        if held is not None:
+            content["validation"]["static"] = score_json(static.score(held))
     if compared:
         content["friction"]["cross_validated_rmse"] = compared
     for name, record in dropped.items():

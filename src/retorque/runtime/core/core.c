@@ -38,6 +38,7 @@ static void lay_out_recursive(const rt_model *m, rt_recursive_part *p, carver *c
   p->torque = numbers(c, n);
   p->doubt = numbers(c, n);
   p->persistent = numbers(c, n);
+  p->neighbours = numbers(c, n);
   p->total = numbers(c, n);
   p->residuals = numbers(c, (size_t)r->apart * n);
   p->used = (unsigned char *)carve(c, (size_t)r->apart);

@@ -153,7 +153,7 @@ typedef struct {
 typedef struct {
   rt_recursive_state *state;
   rt_filter filter;
-  double *noise, *torque, *doubt, *persistent, *total; /* (n) each: noise, and the disturbance's */
+  double *noise, *torque, *doubt, *persistent, *neighbours, *total; /* (n) each: noise, and the disturbance's */
   double *residuals;      /* (apart, n) */
   unsigned char *used;    /* (apart) */
   double *external, *external_rate; /* (n) */
@@ -165,6 +165,11 @@ typedef struct {
   /* The network's: */
   double *before, *ring, *velocities, *roughness, *pushed, *own, *uncertain, *push_sizes;
 } rt_recursive_part;
+
+/* Variance of what lasts; residuals that turn round from one to the next do not [(N m)^2]. */
+static inline double rt_lasting(const rt_recursive_part *p, int j) {
+  return p->neighbours[j] > 0.0 ? rt_clip(p->persistent[j], 0.0, p->total[j]) : 0.0;
+}
 
 /* tam.c, encoder.c */
 typedef struct {

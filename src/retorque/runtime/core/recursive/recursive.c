@@ -66,7 +66,7 @@ void rt_recursive_reset(rt_core *core) {
   for (int j = 0; j < n; j++) {
     p->noise[j] = square(r->noise * r->scale[j]);
     p->torque[j] = p->doubt[j] = p->external[j] = p->external_rate[j] = 0.0;
-    p->persistent[j] = square(r->disturbance * r->scale[j]);
+    p->persistent[j] = p->neighbours[j] = square(r->disturbance * r->scale[j]);
     p->total[j] = p->persistent[j] + square(0.1 * r->scale[j]);
   }
   memset(p->residuals, 0, sizeof(double) * (size_t)(r->apart * n));
@@ -206,13 +206,16 @@ static void disturb(rt_core *core, const double *residual, int use) {
   const double step = r->stride * core->model->timestep, keep = exp(-step / r->disturbance_time);
   const double rate = use ? step / r->disturbance_memory : 0.0, between = pow(keep, r->apart);
   const int slot = (int)(p->state->disturbance_count % r->apart);
-  double *earlier = p->residuals + slot * n;
-  const double both = p->state->disturbance_count >= r->apart && p->used[slot] ? rate : 0.0;
+  const int before = (slot + r->apart - 1) % r->apart;
+  double *earlier = p->residuals + slot * n, *last = p->residuals + before * n;
+  const int full = p->state->disturbance_count >= r->apart;
+  const double both = full && p->used[slot] ? rate : 0.0, next = full && p->used[before] ? rate : 0.0;
   for (int j = 0; j < n; j++) {
     p->persistent[j] += both * (residual[j] * earlier[j] / between - p->persistent[j]);
+    p->neighbours[j] += next * (residual[j] * last[j] - p->neighbours[j]);
     p->total[j] += rate * (residual[j] * residual[j] - p->total[j]);
     const double floor = square(r->residual_floor * r->scale[j]);
-    const double variance = rt_clip(p->persistent[j], 0.0, p->total[j]);
+    const double variance = rt_lasting(p, j);
     const double white = p->total[j] - variance > floor ? p->total[j] - variance : floor;
     const double predicted = keep * keep * p->doubt[j] + (1.0 - keep * keep) * variance;
     const double gain = use ? predicted / (predicted + white) : 0.0;

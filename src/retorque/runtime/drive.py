@@ -188,7 +188,7 @@ def _supervisor(
         raise unknown("engine", settings.engine, ("auto", "numpy"))
     if settings.learn in ("auto", "inline") or not adapter.learn_every:
         made = Supervisor(adapter, SupervisorSettings(shadow=shadow, torque_from=source))
-        fast = compiled(made) if settings.engine == "auto" and settings.act else made
+        fast = compiled(made) if settings.engine == "auto" else made
         if isinstance(fast, CompiledSupervisor):
             return fast
         if settings.learn == "inline" or not adapter.learn_every:

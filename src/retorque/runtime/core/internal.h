@@ -50,6 +50,9 @@ void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes
 void rt_exponentials(double *x, int count);
 void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score);
 void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out);
+void rt_hyperbolic_tangents(double *x, int count);
+void rt_modulated(int rows, int size, double epsilon, const double *x, const double *gain, const double *shift,
+                  double *out);
 /* A layer of a network for all joints: single-precision weights, sums in double. With a bias in the last row, or none. */
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
 void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);

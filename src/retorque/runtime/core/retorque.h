@@ -173,6 +173,7 @@ typedef struct {
   int active;                /* 0: the adapter runs bare */
   int shadow;                /* 1: compute and score the correction, send the nominal torque */
   int from_sent;             /* 1: the sent torque stands for the reported one */
+  int watching;              /* 1: somebody else drives: reported torques are not those sent */
   int stale_ticks;           /* a belief older than this fades out */
   int torque_ticks, torque_lag; /* torques sent that a report may be of; the one it is expected to be near to */
   int look;                  /* ticks between looks at what changes slowly */

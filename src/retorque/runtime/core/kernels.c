@@ -75,6 +75,8 @@ void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes
 
 void rt_exponentials(double *x, int count) { CALL(exponentials, x, count); }
 
+void rt_triangle(double *a, int rows, int width, int stride) { CALL(triangle, a, rows, width, stride); }
+
 void rt_hyperbolic_tangents(double *x, int count) { CALL(hyperbolic_tangents, x, count); }
 
 void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score) {

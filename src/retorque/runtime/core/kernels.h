@@ -182,3 +182,26 @@ TARGET static void NAMED(modulated)(int rows, int size, double epsilon, const do
     }
   }
 }
+
+/* Lower triangle of rows (rows, width) by reflections from the right: a Q = (L, 0), in place. */
+TARGET static void NAMED(triangle)(double *a, int rows, int width, int stride) {
+  for (int i = 0; i < rows; i++) {
+    double *v = a + i * stride, square = 0.0;
+    for (int k = i + 1; k < width; k++) square += v[k] * v[k];
+    if (square == 0.0) continue;
+    const double size = sqrt(v[i] * v[i] + square), to = v[i] > 0.0 ? -size : size, first = v[i] - to;
+    const double share = 2.0 / (first * first + square);
+    v[i] = first;
+    for (int r = i + 1; r < rows; r++) {
+      double *row = a + r * stride, sum[4] = {0.0, 0.0, 0.0, 0.0};
+      int k = i;
+      for (; k + 3 < width; k += 4)
+        for (int l = 0; l < 4; l++) sum[l] += v[k + l] * row[k + l];
+      for (; k < width; k++) sum[0] += v[k] * row[k];
+      const double along = share * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+      for (k = i; k < width; k++) row[k] -= along * v[k];
+    }
+    v[i] = to;
+    for (int k = i + 1; k < width; k++) v[k] = 0.0;
+  }
+}

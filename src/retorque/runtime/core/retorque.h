@@ -307,6 +307,8 @@ void rt_repeat_column(rt_core *core);
 
 /* The algebra by itself: inverse dynamics, forward dynamics, mass matrix (n, n), regressor (n, 10 n). */
 void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *torque);
+/* Coriolis, centrifugal and gravity torques of so many robots at once, (count, n) each. */
+void rt_bias(const rt_robot *robot, int count, const double *q, const double *qd, double *torque);
 void rt_forward_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *torque, double *qdd);
 void rt_mass_matrix(const rt_robot *robot, const double *q, double *matrix);
 void rt_regressor(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *regressor);

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retorque.adapt.rivals.ideal_velocity import IdealVelocity, joint_inertia
+from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
 from retorque.robots.state import State

@@ -182,7 +182,7 @@ static void absorb(rt_core *core, const rt_equation *e) {
     innovation[j] = measured[j] - expected[j];
     noise[j] = p->noise[j] * e->factor;
   }
-  weigh(core, mismatch, innovation, spread, noise);
+  if (e->accepted) weigh(core, mismatch, innovation, spread, noise); /* what is not learnt from says nothing */
   rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch);
   if (!e->accepted) return;
   constrain(core);

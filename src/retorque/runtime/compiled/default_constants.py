@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, reopening
+from retorque.adapt.default import explanations, felt_torque, reopening
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -69,7 +69,9 @@ def default_constants(adapter: Default) -> Constants:
         "carried_share": default.CARRIED[0],
         "carried_mass": default.CARRIED[1],
         "still": default.STILL,
-        "follow": default.FOLLOW,
+        "felt_fade": felt_torque.FADE,
+        "felt_lead": felt_torque.LEAD,
+        "touch_size": default.TOUCH,
         "young_from": default.YOUNG[0],
         "young_to": default.YOUNG[1],
         "most_felt": default.MOST_FELT,

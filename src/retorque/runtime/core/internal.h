@@ -135,7 +135,7 @@ void rt_predict(const rt_model *model, const rt_filter *filter, const double *ro
 void rt_expect(const rt_model *model, const rt_filter *filter, const double *rows, double *expected);
 void rt_gram(const double *spread, int n, int size, int step, double *out);
 int rt_filter_update(const rt_model *model, rt_filter *filter, const double *innovation, const double *rows,
-                     double *spread, const double *noise, rt_scratch *scratch);
+                     double *spread, const double *noise, rt_scratch *scratch, int forget);
 void rt_project(rt_filter *filter, int first, const double *row, int count, double change, double *scratch);
 
 /* equation.c */
@@ -173,7 +173,7 @@ typedef struct {
 
 /* default/ */
 typedef struct {
-  int64_t disputed, kept, place, walked;
+  int64_t disputed, kept, under_touch, walked;
   double disputed_for, calm_for, rest, since_snapshot, own_since, refuted;
 } rt_default_state;
 
@@ -182,7 +182,7 @@ typedef struct {
   double *old_means, *old_roots;      /* (snapshots, step), (snapshots, size, step) */
   double *old_evidence, *old_sizes;   /* (snapshots), (snapshots, 2, n) noise and what is never explained */
   double *undo_mean, *undo_root;      /* (step), (size, step) */
-  double *felt;                       /* (n) */
+  double *felt;                       /* (2, n) torque from outside, and its rate */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */
   double *work;                       /* (size, work_stride) a root and doubt beside it */
@@ -311,8 +311,6 @@ int rt_residual_learn(rt_core *core);
 /* default/explanations.c */
 void rt_explanations_restart(rt_core *core);
 void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise);
-int rt_explanations_touched(const rt_core *core);
-void rt_explanations_touch_rows(const rt_core *core, int place, const double *q, double *rows);
 int rt_explanations_verdict(const rt_core *core, double least, double carried);
 int rt_explanations_over(const rt_core *core);
 int rt_explanations_opening(const rt_core *core, int verdict, double *shift, double *doubt, int stride);

@@ -152,7 +152,8 @@ typedef struct {
   double certain, patience;  /* log odds; [s] */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still;              /* [rad/s] */
-  double follow, young_from, young_to, most_felt; /* share, [s], [s], [torque limits] */
+  double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
+  double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
 } rt_default;
 

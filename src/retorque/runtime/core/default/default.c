@@ -44,8 +44,7 @@ void rt_default_reset(rt_core *core) {
   const int n = model->robot.n;
   memset(p->state, 0, sizeof *p->state);
   p->state->own_since = INFINITY;
-  p->state->place = -1;
-  memset(p->felt, 0, sizeof(double) * (size_t)n);
+  memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
   memset(p->old_means, 0, sizeof(double) * (size_t)(d->snapshots * filter->step));
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
@@ -131,17 +130,18 @@ static void renew_touch(rt_core *core) {
   for (int k = keep; k < f->size; k++) f->mean[k] = 0.0;
 }
 
-/* Learn on under a touch whose place is known, the wrench among the unknowns. */
+/* Learn on under a touch that lasts, any torques at the joints among the unknowns: what they cannot follow, as friction
+ * that turns with the motion, is the robot's own. */
 static void learn_touched(rt_core *core, const rt_equation *e) {
   const rt_model *model = core->model;
   const rt_default *d = &model->defaults;
   rt_default_state *s = core->defaults.state;
   rt_recursive_part *r = &core->recursive;
   const int n = model->robot.n, size = r->filter.size, first = size - d->touch, stride = core->defaults.work_stride;
-  const int where = rt_explanations_touched(core);
-  if (!(s->disputed && s->disputed_for > d->lasting + d->straddle && where >= 0 && s->rest < d->rest)) return;
-  if (where != s->place) renew_touch(core);
-  s->place = where;
+  const int ready = s->disputed && s->disputed_for > d->lasting + d->straddle && s->rest < d->rest;
+  if (ready && !s->under_touch) renew_touch(core);
+  s->under_touch = ready || (s->under_touch && s->disputed);
+  if (!ready) return;
   s->walked++;
   if (s->walked % d->walk_every == 0) {
     const double far = d->walk * sqrt(d->walk_every * step_of(model));
@@ -152,13 +152,15 @@ static void learn_touched(rt_core *core, const rt_equation *e) {
   }
   double expected[MOST], innovation[MOST], noise[MOST], *rows = r->old_rows;
   memcpy(rows, e->rows, sizeof(double) * (size_t)(n * size));
-  rt_explanations_touch_rows(core, where, e->position, rows);
+  for (int j = 0; j < n; j++) /* torque for each prior standard deviation of the touch */
+    for (int k = 0; k < d->touch; k++)
+      rows[j * size + first + k] = j == k ? -d->touch_size * model->recursive.strength[j] : 0.0;
   rt_predict(model, &r->filter, rows, expected, core->defaults.old_spread);
   for (int j = 0; j < n; j++) {
     innovation[j] = e->torque[j] - e->prior[j] - expected[j];
     noise[j] = r->noise[j] * e->factor + r->total[j];
   }
-  rt_filter_update(model, &r->filter, innovation, rows, core->defaults.old_spread, noise, &r->scratch);
+  rt_filter_update(model, &r->filter, innovation, rows, core->defaults.old_spread, noise, &r->scratch, 0);
   rt_constrain(core);
 }
 
@@ -265,6 +267,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     copy(&undo, &r->filter);
     copy_to_kept(core);
     s->refuted += 1.0;
+    s->own_since = INFINITY;
   }
   if (begins && !sudden && !wrong) copy(&oldest, &r->filter); /* what was learnt while it began is taken back */
   if (lasts) {
@@ -280,7 +283,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins) {
     rt_explanations_restart(core);
     s->disputed_for = s->calm_for = 0.0;
-    s->place = -1;
+    s->under_touch = 0;
     s->disputed = 1;
   }
   if (s->disputed) weigh_dispute(core, e, innovation, spread, distance, usable);
@@ -316,13 +319,19 @@ void rt_default_answer(rt_core *core) {
   const rt_residual *x = &model->residual;
   rt_recursive_part *r = &core->recursive;
   const rt_default_state *s = core->defaults.state;
-  const double share = felt_share(core);
+  const double share = felt_share(core), period = x->block * model->timestep;
   const double units = (s->disputed || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
   for (int j = 0; j < model->robot.n; j++) {
-    double *felt = core->defaults.felt + j;
+    double *felt = core->defaults.felt + j, *rate = felt + model->robot.n;
     const double most = d->most_felt * model->recursive.strength[j], own = units * x->unit[j];
-    if (r->state->unsound == 0) *felt += d->follow * (-r->ring[j] - *felt);
-    r->pushed[j] += share * (rt_clip(*felt, -most, most) - r->pushed[j]);
+    if (r->state->unsound == 0) { /* what grows steadily is followed without a lag */
+      const double ahead = *felt + period * *rate, error = -r->ring[j] - ahead;
+      *felt = ahead + (1.0 - d->felt_fade * d->felt_fade) * error;
+      *rate += (1.0 - d->felt_fade) * (1.0 - d->felt_fade) / period * error;
+    } else {
+      *rate = 0.0;
+    }
+    r->pushed[j] += share * (rt_clip(*felt + d->felt_lead * *rate, -most, most) - r->pushed[j]);
     r->own[j] = rt_clip(r->own[j], -own, own);
   }
   rt_limit_share(core, r->pushed);

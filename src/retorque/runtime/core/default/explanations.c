@@ -142,26 +142,6 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   }
 }
 
-/* Where something touches: 0 the hand, 1 the arm, -1 neither for certain. */
-int rt_explanations_touched(const rt_core *core) {
-  const double *evidence = core->defaults.evidence;
-  const double most = evidence[HAND] > evidence[ARM] ? evidence[HAND] : evidence[ARM];
-  return most < evidence[ANYTHING] ? -1 : (evidence[HAND] >= evidence[ARM] ? 0 : 1);
-}
-
-/* Write the torque for each prior standard deviation of a touch at a place into the last columns of rows (n, size). */
-void rt_explanations_touch_rows(const rt_core *core, int place, const double *q, double *rows) {
-  const rt_model *model = core->model;
-  const rt_default *d = &model->defaults;
-  const int n = model->robot.n, size = model->recursive.size, first = size - d->touch;
-  double hand[6 * MOST], arm[3 * MOST];
-  touches(model, q, hand, arm);
-  for (int j = 0; j < n; j++)
-    for (int k = 0; k < d->touch; k++)
-      rows[j * size + first + k] =
-          place == 0 ? hand[6 * j + k] * d->deviations[1 + k] : (k < 3 ? arm[3 * j + k] * d->deviations[7] : 0.0);
-}
-
 /* Whether the payload and the drives' factor that fit best could be. */
 static int possible(const rt_core *core, double carried) {
   const rt_default *d = &core->model->defaults;

@@ -186,10 +186,8 @@ static void absorb(rt_core *core, const rt_equation *e) {
     innovation[j] = measured[j] - expected[j];
     noise[j] = p->noise[j] * e->factor;
   }
-  const double before = p->state->evidence;
-  weigh(core, mismatch, innovation, spread, noise);
-  if (model->adapter == RT_DEFAULT && !e->accepted) p->state->evidence = before; /* what is not learnt says nothing */
-  rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch);
+  if (e->accepted) weigh(core, mismatch, innovation, spread, noise); /* what is not learnt from says nothing */
+  rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch, 1);
   if (!e->accepted) return;
   rt_constrain(core);
   rt_predict(model, &p->filter, rows, expected, spread);

@@ -73,7 +73,7 @@ def test_a_start_that_is_far_or_unknown_is_refused(panda: Robot) -> None:
     check_start(motion, panda.home + 0.09, panda, 0.1)
     away = np.array(panda.home)
     away[2] += 0.5
-    with pytest.raises(RetorqueError, match="0.50 rad from where joint3 is"):
+    with pytest.raises(RetorqueError, match=r"0\.50 rad from where joint3 is"):
         check_start(motion, away, panda, 0.1)
     away[2] = np.nan
     with pytest.raises(RetorqueError, match="begins"):

@@ -45,6 +45,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "slip": motion._slip,
         "held": motion._held,
         "swing": force._swing,
+        "rotor": force._rotor,
         "band": force._band,
         "point_link": np.array([_link_index(supervisor.robot, point) for point in force._points]),
         "point_place": np.array([point.position for point in force._points]),
@@ -75,6 +76,8 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "force_still": contact_force.STILL,
         "force_moves": contact_force.MOVES,
         "force_forget": force._forget,
+        "force_memory": contact_force.MEMORY,
+        "heaviest": force._heaviest,
         "least_lever": contact_force.LEAST_LEVER,
         "explained": contact_force.EXPLAINED,
     }

@@ -219,6 +219,7 @@ typedef struct {
   const double *low, *high, *home; /* (n) [rad] */
   const double *far, *jump, *slip, *held; /* (n) [rad], [rad/s], [rad], [N m] */
   const double *swing;       /* (n) change of a moving joint's own friction [N m] */
+  const double *rotor;       /* (n) by how much more a rotor may weigh, or less [kg m2] */
   const double *band;        /* (n) torque that may move nothing although the robot is free [N m] */
   const int *point_link;     /* (points) -1: on the ground */
   const double *point_place; /* (points, 3) in the link's frame [m] */
@@ -230,6 +231,7 @@ typedef struct {
   double score_rate, score_period; /* a window; [s] */
   double force_most, force_rate, force_follow; /* [N], a window each */
   double force_rest, force_still, force_moves, force_forget; /* [s], [rad/s], [rad/s], a window */
+  double force_memory, heaviest; /* [s], [kg] */
   double least_lever, explained; /* [m], share */
 } rt_supervisor;
 

@@ -19,6 +19,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "active": 1,
         "shadow": int(s.shadow),
         "from_sent": int(s.torque_from == "sent"),
+        "watching": int(s.torque_from == "other"),
         "stale_ticks": supervisor._stale_ticks,
         "torque_ticks": torque.ticks,
         "torque_lag": torque._lag,

@@ -18,7 +18,7 @@ void rt_force_reset(rt_core *core) {
 }
 
 /* Where links stand in the world: rotations (n, 9) and origins (n, 3). */
-static void world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin) {
+void rt_world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin) {
   rt_pose pose[RT_MOST_JOINTS];
   rt_place(robot, q, pose);
   for (int i = 0; i < robot->n; i++) {
@@ -38,8 +38,8 @@ static void world_poses(const rt_robot *robot, const double *q, double *rotation
 }
 
 /* Velocity of a point of a link for each joint's, (3, n). */
-static void jacobian_of(const rt_robot *robot, const double *rotation, const double *origin, int link,
-                        const double *place, double *out) {
+void rt_point_jacobian(const rt_robot *robot, const double *rotation, const double *origin, int link,
+                       const double *place, double *out) {
   const int n = robot->n;
   double point[3], axis[3];
   for (int k = 0; k < 3 * n; k++) out[k] = 0.0;
@@ -72,10 +72,10 @@ static void look(rt_core *core) {
   const rt_supervisor *s = &model->supervisor;
   const int n = model->robot.n;
   double rotation[9 * RT_MOST_JOINTS], origin[3 * RT_MOST_JOINTS];
-  world_poses(&model->robot, core->guard.now, rotation, origin);
+  rt_world_poses(&model->robot, core->guard.now, rotation, origin);
   for (int p = 0; p < s->points; p++) {
     double *jacobian = core->guard.jacobian + p * 3 * n, *inverse = core->guard.inverse + p * 3 * n, gram[9];
-    jacobian_of(&model->robot, rotation, origin, s->point_link[p], s->point_place + 3 * p, jacobian);
+    rt_point_jacobian(&model->robot, rotation, origin, s->point_link[p], s->point_place + 3 * p, jacobian);
     for (int a = 0; a < 3; a++)
       for (int b = 0; b < 3; b++) {
         gram[3 * a + b] = a == b ? s->least_lever * s->least_lever : 0.0;

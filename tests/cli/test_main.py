@@ -1,4 +1,4 @@
-"""How a command ends: what it could not deliver is an error, what it could not do is one sentence, never a traceback."""
+"""How a command ends: what it could not deliver is an error, what it could not do is one sentence."""
 
 from __future__ import annotations
 

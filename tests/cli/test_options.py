@@ -1,4 +1,4 @@
-"""Options are the fields of a dataclass: typed in any order, with the types that the fields have, or refused by name."""
+"""Options are the fields of a dataclass: typed in any order, of the types that these have, or refused by name."""
 
 from __future__ import annotations
 

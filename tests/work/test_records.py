@@ -23,7 +23,7 @@ ARRAYS = st.dictionaries(
     KINDS.flatmap(lambda kind: arrays(kind, array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))),
     max_size=4,
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> bool:

@@ -1,0 +1,190 @@
+"""Training of a pushing policy by proximal policy optimisation: first to a place, then to a pose."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.run_folder import RunFolder
+from retorque.robots.robot import Robot
+from retorque.tasks.policy_task import Robots
+from retorque.tasks.push.push_network import save_push_network
+from retorque.tasks.push.training.actor_critic import ActorCritic, PpoSettings, Rollout, update
+from retorque.tasks.push.training.push_env import PushEnv
+from retorque.work.array import Array
+from retorque.work.checks import check_between
+from retorque.work.jobs import progress
+
+CHECKPOINT = 10
+"""Updates between checkpoints; there every episode begins anew, so that a run that was stopped goes on as it was."""
+LEVELS = (-1.0, 0.3, 0.5, 0.75, 1.0)
+"""The curriculum: shares of the task's turns; below zero only the place counts."""
+MASTERED = 0.85
+"""Share of episodes that must end well before the next level."""
+RECENT = 400
+"""Episodes that the share is taken of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PpoTraining:
+    """Settings of `retorque train push --method ppo`."""
+
+    robot: str = "panda"
+    """An arm whose gripper points down at home."""
+    steps: int = 4_000_000
+    """Decisions in all."""
+    environments: int = 128
+    """Robots simulated together."""
+    horizon: int = 48
+    """Decisions of each robot between two updates."""
+    width: int = 128
+    """Of the hidden layers."""
+    place_only: bool = False
+    """Learn to push to a place, whatever the yaw."""
+    seed: int = 1000
+    """Of everything random."""
+    out: Path = Path("push-ppo")
+    """Folder of checkpoints and weights; a run that was stopped goes on."""
+
+
+def check_ppo(settings: PpoTraining) -> None:
+    """Refuse what cannot be trained."""
+    check_between("--steps", settings.steps, 1, 10_000_000_000)
+    check_between("--environments", settings.environments, 1, 65536)
+    check_between("--horizon", settings.horizon, 2, 4096)
+    check_between("--width", settings.width, 8, 1024)
+
+
+def train(settings: PpoTraining) -> Path:
+    """Learn by trying; the path of the weights."""
+    check_ppo(settings)
+    robot = Robot.load(settings.robot)
+    own = {name: value for name, value in asdict(settings).items() if name not in ("out", "steps")}
+    folder = RunFolder(settings.out, own)
+    begun = time.monotonic()
+    env = PushEnv(robot, Robots.ideal(robot, settings.environments), settings.seed)
+    network = ActorCritic(settings.width)
+    learner = Learner(network, env, folder, settings)
+    learner.run(settings.steps, LEVELS[:1] if settings.place_only else LEVELS)
+    made = {
+        "seed": settings.seed,
+        "steps": learner.steps,
+        "success": learner.share(),
+        "level": learner.level,
+        "minutes": round((time.monotonic() - begun) / 60.0, 1),
+    }
+    return save_push_network(folder.weights, actor_tensors(network), robot, made)
+
+
+def actor_tensors(network: ActorCritic) -> dict[str, Array]:
+    """What a robot needs of a network: the actor, and the history's encoder where there is one."""
+    return {
+        name: value.detach().numpy().copy()
+        for name, value in network.state_dict().items()
+        if name.startswith(("actor.", "encoder."))
+    }
+
+
+class Learner:
+    """Rollouts and updates, with checkpoints.
+
+    Args:
+        network: what learns; taken from the folder's checkpoint where there is one.
+        env: where it tries.
+        folder: of the run.
+        settings: sizes and seed.
+        physics: (trials, numbers) about each robot, for RMA.
+        ppo: settings of an update.
+    """
+
+    def __init__(
+        self,
+        network: ActorCritic,
+        env: PushEnv,
+        folder: RunFolder,
+        settings: PpoTraining,
+        physics: Array | None = None,
+        ppo: PpoSettings | None = None,
+    ):
+        self.network, self.env, self.folder, self.settings = network, env, folder, settings
+        self.ppo = ppo or PpoSettings()
+        self.physics = torch.zeros(env.trials, 0) if physics is None else torch.as_tensor(physics, dtype=torch.float32)
+        self.optimiser = torch.optim.Adam(network.parameters(), lr=self.ppo.learning_rate)
+        self.updates, self.level = 0, 0
+        self._recent: deque[bool] = deque(maxlen=RECENT)
+        if folder.checkpoint.exists():
+            header, _ = load_checkpoint(folder.checkpoint, network, self.optimiser)
+            self.updates, self.level = int(header["updates"]), int(header["level"])
+            self._recent.extend(bool(x) for x in header["recent"])
+            folder.forget_after(self.steps)
+
+    @property
+    def steps(self) -> int:
+        """Decisions so far."""
+        return self.updates * self.settings.horizon * self.env.trials
+
+    def share(self) -> float:
+        """Of the recent episodes that ended well."""
+        return float(np.mean(self._recent)) if self._recent else 0.0
+
+    def run(self, steps: int, levels: tuple[float, ...]) -> None:
+        """Learn until so many decisions were made, through the levels of the curriculum."""
+        each = self.settings.horizon * self.env.trials
+        with progress() as bar:
+            task = bar.add_task("push", total=steps, completed=self.steps)
+            while self.steps < steps:
+                if self.updates % CHECKPOINT == 0:
+                    self._checkpoint()
+                self._set_level(levels)
+                generator = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + self.updates)
+                share = self.steps / steps
+                for group in self.optimiser.param_groups:
+                    group["lr"] = self.ppo.learning_rate * max(0.1, 1.0 - share)
+                rollout, reward = self._roll(generator)
+                figures = update(self.network, self.optimiser, rollout, self.ppo, generator)
+                self.updates += 1
+                self.folder.note(step=self.steps, success=self.share(), level=self.level, reward=reward, **figures)
+                bar.update(task, advance=each, description=f"push, level {self.level}, {self.share():.0%} arrive")
+        self._checkpoint()
+
+    def _set_level(self, levels: tuple[float, ...]) -> None:
+        if len(self._recent) == RECENT and self.share() > MASTERED and self.level < len(levels) - 1:
+            self.level += 1
+            self._recent.clear()
+        share = levels[min(self.level, len(levels) - 1)]
+        self.env.any_yaw, self.env.yaw_share = share < 0.0, max(share, 0.0)
+
+    def _checkpoint(self) -> None:
+        header = {"updates": self.updates, "level": self.level, "recent": [bool(x) for x in self._recent]}
+        save_checkpoint(self.folder.checkpoint, self.network, self.optimiser, header)
+        self.env.restart(int(np.random.SeedSequence([self.settings.seed, self.updates]).generate_state(1)[0]))
+
+    def _roll(self, generator: torch.Generator) -> tuple[Rollout, float]:
+        """One rollout, and the mean reward of a decision."""
+        network, env = self.network, self.env
+        kept: list[tuple[torch.Tensor, ...]] = []
+        with torch.no_grad():
+            for _ in range(self.settings.horizon):
+                observation = torch.as_tensor(env.observe(), dtype=torch.float32)
+                seen = network.seen(observation, self.physics)
+                policy = network.policy(seen)
+                action = policy.mean + policy.stddev * torch.randn(policy.mean.shape, generator=generator)
+                reward, over, late, arrived = env.step(action.numpy().astype(float))
+                reached = torch.as_tensor(env.observe(), dtype=torch.float32)
+                after = network.value(network.seen(reached, self.physics))
+                ended = over | late
+                self._recent.extend(bool(x) for x in arrived[ended])
+                log_probability = policy.log_prob(action).sum(-1)
+                flags = (torch.as_tensor(x.astype(np.float32)) for x in (reward, over, ended))
+                kept.append((observation, action, log_probability, network.value(seen), after, *flags))
+                env.begin(ended)
+        parts = [torch.stack(x) for x in zip(*kept, strict=True)]
+        observed, acted, probable, value, after, rewards, overs, cuts = parts
+        rollout = Rollout(observed, acted, probable, rewards, value, overs, cuts, after, self.physics)
+        return rollout, float(rewards.mean())

@@ -28,7 +28,7 @@ class PpoSettings:
     """λ of the generalised advantage estimate."""
     clip: float = 0.2
     """How far the ratio of probabilities may move."""
-    entropy: float = 0.002
+    entropy: float = 0.0005
     """Weight of the entropy."""
     divergence: float = 0.03
     """An update stops beyond this mean divergence from the old policy."""

@@ -15,7 +15,7 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.target import Target
 from retorque.tasks.policy_task import Robots
-from retorque.tasks.push.box_task import HALF, NEAR, TURNED, BoxTask, box_pose, errors, planar
+from retorque.tasks.push.box_task import HALF, NEAR, TURNED, BoxTask, box_pose, errors, planar, wrapped
 from retorque.tasks.push.hand_drive import DECISION, PLACES, SENSED, BoxView, HandDrive, approach_place, sense
 from retorque.tasks.push.push_network import HISTORY
 from retorque.tasks.push.push_planner import HEIGHT, WEIGHT
@@ -28,6 +28,8 @@ LONGEST = 110
 """Decisions of an episode."""
 MARGIN = 0.8
 """Share of the task's tolerance at which an episode ends well."""
+AROUND, ASIDE = 0.15, 0.8
+"""Metres that a radian round the box counts as, and the angle to either side from which a push goes well [rad]."""
 LOST = 0.3
 """A box this far from its goal is given up [m]."""
 POOL = 4096
@@ -41,7 +43,7 @@ class PushReward:
     nearer: float = 20.0
     """A metre nearer to the goal; a radian of turn counts as 0.11 m."""
     touching: float = 4.0
-    """A metre nearer to the box."""
+    """A metre nearer to the box, on the side from which it is pushed to its goal; half way round counts as 0.35 m."""
     arrived: float = 5.0
     """Once, at the goal."""
     lost: float = -2.0
@@ -204,10 +206,13 @@ class PushEnv:
         return np.minimum(distance + (0.0 if self.any_yaw else WEIGHT) * np.minimum(turn, np.pi), 1.0)
 
     def _gap(self) -> Array:
-        """(trials,) between fingertips and box along the table [m]."""
-        own = self._view.to_view(self._hand[:, :2] - self._view.box[:, :2])
-        outside = np.maximum(np.abs(own) - np.array(HALF[:2]) - TIP, 0.0)
-        return np.nan_to_num(np.linalg.norm(outside, axis=-1))
+        """(trials,) how far the fingertips are from where they could push: the gap, and the way round the box [m]."""
+        away = self._hand[:, :2] - self._view.box[:, :2]
+        outside = np.maximum(np.abs(self._view.to_view(away)) - np.array(HALF[:2]) - TIP, 0.0)
+        behind = self._view.box[:, :2] - self.goal[:, :2]
+        apart = wrapped(np.arctan2(away[:, 1], away[:, 0]) - np.arctan2(behind[:, 1], behind[:, 0]))
+        round_it = AROUND * np.maximum(np.abs(apart) - ASIDE, 0.0)
+        return np.nan_to_num(np.linalg.norm(outside, axis=-1) + round_it)
 
 
 def _reachable(body: RigidBody, rotation: Array) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def train(settings: PpoTraining) -> Path:
     folder = RunFolder(settings.out, own)
     begun = time.monotonic()
     env = PushEnv(robot, Robots.ideal(robot, settings.environments), settings.seed)
+    torch.manual_seed(settings.seed)
     network = ActorCritic(settings.width)
     learner = Learner(network, env, folder, settings)
     learner.run(settings.steps, LEVELS[:1] if settings.place_only else LEVELS)
@@ -83,11 +85,11 @@ def train(settings: PpoTraining) -> Path:
 
 
 def actor_tensors(network: ActorCritic) -> dict[str, Array]:
-    """What a robot needs of a network: the actor, and the history's encoder where there is one."""
+    """The actor, the critic for whoever goes on learning, and the history's encoder where there is one."""
     return {
         name: value.detach().numpy().copy()
         for name, value in network.state_dict().items()
-        if name.startswith(("actor.", "encoder."))
+        if name.startswith(("actor.", "critic.", "encoder.", "log_deviation"))
     }
 
 
@@ -99,7 +101,8 @@ class Learner:
         env: where it tries.
         folder: of the run.
         settings: sizes and seed.
-        physics: (trials, numbers) about each robot, for RMA.
+        renew: gives the environment other robots and says what is hidden about them (trials, numbers), for RMA; called
+            with the number of updates at every checkpoint.
         ppo: settings of an update.
     """
 
@@ -109,12 +112,12 @@ class Learner:
         env: PushEnv,
         folder: RunFolder,
         settings: PpoTraining,
-        physics: Array | None = None,
+        renew: Callable[[int], Array] | None = None,
         ppo: PpoSettings | None = None,
     ):
         self.network, self.env, self.folder, self.settings = network, env, folder, settings
         self.ppo = ppo or PpoSettings()
-        self.physics = torch.zeros(env.trials, 0) if physics is None else torch.as_tensor(physics, dtype=torch.float32)
+        self._renew, self.physics = renew, torch.zeros(env.trials, 0)
         self.optimiser = torch.optim.Adam(network.parameters(), lr=self.ppo.learning_rate)
         self.updates, self.level = 0, 0
         self._recent: deque[bool] = deque(maxlen=RECENT)
@@ -139,9 +142,9 @@ class Learner:
         with progress() as bar:
             task = bar.add_task("push", total=steps, completed=self.steps)
             while self.steps < steps:
+                self._set_level(levels)
                 if self.updates % CHECKPOINT == 0:
                     self._checkpoint()
-                self._set_level(levels)
                 generator = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + self.updates)
                 share = self.steps / steps
                 for group in self.optimiser.param_groups:
@@ -163,6 +166,8 @@ class Learner:
     def _checkpoint(self) -> None:
         header = {"updates": self.updates, "level": self.level, "recent": [bool(x) for x in self._recent]}
         save_checkpoint(self.folder.checkpoint, self.network, self.optimiser, header)
+        if self._renew is not None:
+            self.physics = torch.as_tensor(self._renew(self.updates), dtype=torch.float32)
         self.env.restart(int(np.random.SeedSequence([self.settings.seed, self.updates]).generate_state(1)[0]))
 
     def _roll(self, generator: torch.Generator) -> tuple[Rollout, float]:

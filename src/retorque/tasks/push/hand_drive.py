@@ -27,7 +27,8 @@ ACTIONS, OBSERVATIONS, SENSED = 3, 25, 23
 class HandDrive:
     """Targets of the hands of a batch, moved by actions (trials, 3) within -1 and 1.
 
-    The first two numbers are a velocity along the table, in the world's axes; the third is the height.
+    The first two numbers are a velocity along the table, in the world's axes; the third is the height, by its cube, so
+    that a learner that tries small things keeps pushing.
 
     Args:
         hand: where the hands are (trials, 3) [m].
@@ -58,7 +59,7 @@ class HandDrive:
         along = self._from[:, :2] + DECISION * FASTEST * action[:, :2]
         along = np.clip(along, hand[:, :2] - LEASH, hand[:, :2] + LEASH)
         self.target[:, :2] = np.clip(along, PLACES[:, 0], PLACES[:, 1])
-        climb = HEIGHT + LIFT * action[:, 2] - self._from[:, 2]
+        climb = HEIGHT + LIFT * action[:, 2] ** 3 - self._from[:, 2]
         self.target[:, 2] = self._from[:, 2] + np.clip(climb, -DECISION * LIFTING, DECISION * LIFTING)
 
     def at(self, time: float) -> PoseAction:

@@ -52,7 +52,7 @@ class PushReward:
     """Every decision."""
     change: float = -0.01
     """Square of an action's change."""
-    lifted: float = -0.3
+    lifted: float = -1.0
     """A metre that the hand's target is above or below pushing height, every decision."""
 
 

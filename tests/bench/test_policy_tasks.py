@@ -14,8 +14,8 @@ from retorque.bench.policy_tasks import PolicyTaskSettings, wilson
 from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.experiments import TASKS, make_task
-from retorque.tasks.push.hand_drive import ACTIONS, OBSERVATIONS, SENSED
-from retorque.tasks.push.push_network import HISTORY, save_push_network
+from retorque.tasks.push.push_choice import OBSERVATIONS, SENSED
+from retorque.tasks.push.push_network import HISTORY, OUTPUTS, save_push_network
 from retorque.work.errors import RetorqueError
 
 TINY = PolicyTaskSettings(adapters=("direct", "oracle"), conditions=("nominal",), trials=8, workers=1)
@@ -64,7 +64,7 @@ def test_rma_is_a_policy_of_its_own_in_the_rows_of_push(
     short: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
-    sizes = {"actor": (OBSERVATIONS + 4, ACTIONS), "encoder": (HISTORY * SENSED, 4)}
+    sizes = {"actor": (OBSERVATIONS + 4, OUTPUTS), "encoder": (HISTORY * SENSED, 4)}
     tensors = {f"{name}.0.weight": rng.standard_normal((b, a)).astype(np.float32) for name, (a, b) in sizes.items()}
     tensors |= {f"{name}.0.bias": np.zeros(b, dtype=np.float32) for name, (_, b) in sizes.items()}
     path = save_push_network(tmp_path / "rma.safetensors", tensors, Robot.load("panda"), {})

@@ -39,11 +39,11 @@ TRAININGS = VerbGroup(
             module="tasks.push.training.train_push",
             settings="PushTeacher",
             function="train",
-            more=("retorque train push --method ppo --steps 4000000 --out push-ppo",),
+            more=("retorque train push --method ppo --steps 20000 --out push-ppo",),
         ),
         "rma": Verb(
             summary="a pushing policy that adapts by itself (RMA), from one made on the ideal robot; resumes",
-            example="retorque train rma --steps 1000000 --out push-rma",
+            example="retorque train rma --steps 20000 --out push-rma",
             module="tasks.push.training.train_rma",
             settings="RmaTraining",
             function="train",

@@ -1,4 +1,4 @@
-"""The learnt pushing policy in NumPy: an actor, and for RMA the encoder that reads a latent off the history."""
+"""The learnt pushing policy in NumPy: an actor, and for RMA the encoder that reads a latent off the last pushes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from retorque.learn.weights import WeightsHeader, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
-from retorque.tasks.push.hand_drive import ACTIONS, DECISION, OBSERVATIONS, SENSED
+from retorque.tasks.push.push_choice import NUMBERS, OBSERVATIONS, SENSED, SIDES
 from retorque.tasks.push.push_model import FOLDER, SHAPE
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -17,12 +17,14 @@ from retorque.work.errors import RetorqueError
 NETWORK, FORMAT = "push policy", 1
 PPO, RMA = FOLDER / "push-ppo.safetensors", FOLDER / "push-rma.safetensors"
 """The two on board."""
-HISTORY = 15
-"""Decisions that the history holds."""
+HISTORY = 3
+"""Pushes that the history holds."""
+OUTPUTS = SIDES * (1 + NUMBERS)
+"""A preference for each side, then the numbers of a push there."""
 
 
 class PushNetwork:
-    """A perceptron from observation and latent to an action; without an encoder there is no latent.
+    """A perceptron from observation and latent to preferences and pushes; without an encoder there is no latent.
 
     Args:
         tensors: weights by name: `actor.N.weight`, `encoder.N.weight`, biases.
@@ -35,19 +37,25 @@ class PushNetwork:
         """Numbers of the latent."""
         narrow = self._actor[-1][0].shape[1] if self._actor else 0
         history = self._encoder[0][0].shape[0] if self._encoder else HISTORY * SENSED
-        if (wide, narrow, history) != (OBSERVATIONS + self.latent, ACTIONS, HISTORY * SENSED):
+        if (wide, narrow, history) != (OBSERVATIONS + self.latent, OUTPUTS, HISTORY * SENSED):
             raise RetorqueError(
-                f"a push policy takes {OBSERVATIONS} numbers and its latent and gives {ACTIONS}; this one takes {wide} "
+                f"a push policy takes {OBSERVATIONS} numbers and its latent and gives {OUTPUTS}; this one takes {wide} "
                 f"and gives {narrow}"
             )
 
-    def __call__(self, observation: Array, history: Array) -> Array:
-        """Actions (trials, 3), from observations and histories (trials, HISTORY, SENSED), oldest first."""
+    def __call__(self, observation: Array, history: Array) -> tuple[Array, Array]:
+        """Preferences (trials, SIDES) and numbers (trials, SIDES, NUMBERS).
+
+        Args:
+            observation: (trials, OBSERVATIONS).
+            history: (trials, HISTORY, SENSED), oldest first.
+        """
         x = observation.astype(np.float32)
         if self._encoder:
             latent = _through(self._encoder, history.reshape(len(history), -1).astype(np.float32))
             x = np.concatenate([x, latent], axis=-1)
-        return _through(self._actor, x).astype(float)
+        out = _through(self._actor, x).astype(float)
+        return out[:, :SIDES], out[:, SIDES:].reshape(-1, SIDES, NUMBERS)
 
 
 def load_push_network(path: Path, robot: Robot) -> PushNetwork:
@@ -62,7 +70,7 @@ def load_push_network(path: Path, robot: Robot) -> PushNetwork:
 
 def save_push_network(path: Path, tensors: dict[str, Array], robot: Robot, made: dict[str, Any]) -> Path:
     """Write a policy whole."""
-    header: WeightsHeader = weights_header([robot], dict(SHAPE), made, only=robot.name, rate=1.0 / DECISION)
+    header: WeightsHeader = weights_header([robot], dict(SHAPE), made, only=robot.name)
     return save_network(path, tensors, NETWORK, FORMAT, header)
 
 

@@ -1,75 +1,69 @@
-"""A learnt network as a policy: the hand comes down beside the box by script, then the network drives it."""
+"""A learnt network in the planner's place: it chooses each push at once instead of comparing many."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from retorque.control.action import PoseAction
-from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-from retorque.tasks.push.box_task import errors, planar
-from retorque.tasks.push.hand_drive import DECISION, SENSED, BoxView, HandDrive, approach_place, sense
-from retorque.tasks.push.legs import Legs
+from retorque.tasks.push.push_choice import SENSED, BoxView, raised, sense
 from retorque.tasks.push.push_network import HISTORY, PushNetwork
-from retorque.tasks.push.push_planner import ARRIVED, HEIGHT, SAFE
+from retorque.tasks.push.push_planner import PushPlanner, push_legs
+from retorque.tasks.push.pushes import Pushes, change_of
 from retorque.work.array import Array
 
-UP, OVER, DOWN = 1.1, 0.5, 0.5
-"""Times of the approach [s]."""
 
-
-class NetworkPush:
-    """Decides ten times a second where the hand goes; sees joints and box, knows the goal.
+class NetworkPush(PushPlanner):
+    """One push after the other; keeps what became of the last ones, for a network that reads it.
 
     Args:
         robot: the ideal robot.
         goal: (trials, 3) x, y [m] and yaw [rad].
-        network: what decides.
+        network: what chooses.
         any_yaw: whether only the place counts.
     """
 
-    period = 0.02
-
     def __init__(self, robot: Robot, goal: Array, network: PushNetwork, *, any_yaw: bool = False):
-        self.goal, self.any_yaw, self.network = goal, any_yaw, network
-        self._robot, self._body = robot, RigidBody(robot)
+        super().__init__(robot, goal, any_yaw=any_yaw)
+        self.network = network
 
     def reset(self, state: State) -> None:
-        assert state.objects is not None
-        hand, _ = self._body.frame_pose(self._robot.end_effector, state.position)
-        rotation = self._body.frame_pose(self._robot.end_effector, self._robot.home)[1]
-        box = planar(state.objects[:, 0])
-        seen = np.isfinite(box).all(axis=-1, keepdims=True)
-        place = approach_place(np.where(seen, box, self.goal), self.goal)
-        heights = (np.full((len(hand), 1), z) for z in (SAFE, SAFE, HEIGHT))
-        points = [np.concatenate([xy, z], axis=1) for xy, z in zip((hand[:, :2], place, place), heights, strict=True)]
-        self._legs = Legs(len(hand), rotation)
-        times = np.tile([UP, OVER, DOWN], (len(hand), 1))
-        self._legs.begin(np.ones(len(hand), dtype=bool), state.time, np.stack([hand, *points], axis=1), times)
-        self._next = state.time + UP + OVER + DOWN
-        self._drive = HandDrive(self._legs.last, rotation)
-        self._history = np.zeros((len(hand), HISTORY, SENSED))
+        super().reset(state)
+        trials = len(self.goal)
+        self._history = np.zeros((trials, HISTORY, SENSED))
+        self._box = np.full((trials, 3), np.nan)
+        self._did = Pushes(*(np.zeros(trials, dtype=kind) for kind in (int, float, float, float)))
+        self._up = np.zeros(trials)
+        self._state = state
 
     def act(self, state: State) -> PoseAction:
-        if state.time >= self._next - 1e-9:
-            self._next += DECISION
-            self._decide(state)
-        elif not self._legs.over(state.time).all():
-            return self._legs.at(state.time)
-        return self._drive.at(state.time)
+        self._state = state
+        return super().act(state)
 
-    def _decide(self, state: State) -> None:
-        assert state.objects is not None
-        hand, _ = self._body.frame_pose(self._robot.end_effector, state.position)
-        jacobian = self._body.jacobian(self._robot.end_effector, state.position)
-        velocity = np.matmul(jacobian[:, :3], state.velocity[..., None])[..., 0]
-        self._history = np.roll(self._history, -1, axis=1)
-        self._history[:, -1] = sense(state.position, state.velocity, hand, self._drive)
-        view = BoxView(state.objects[:, 0], self.goal, self.any_yaw)
-        action = view.to_world(self.network(view.observe(hand, velocity, self._drive), self._history))
-        distance, turn = errors(view.box, self.goal)
-        rest = (distance < ARRIVED[0]) & (self.any_yaw | (turn < ARRIVED[1]))
-        rest |= ~np.isfinite(view.box).all(axis=-1)  # a box that is not seen is not pushed
-        action[rest] = self._drive.action[rest] * [0.0, 0.0, 1.0]
-        self._drive.tell(state.time, action, hand)
+    def _plan(self, idle: Array, time: float, box: Array) -> None:
+        self._remember(idle, box)
+        push, seen = self._wanted(idle, box)
+        view = BoxView(np.where(seen[:, None], box, self.goal), self.goal, self.any_yaw)
+        preference, numbers = self.network(view.observe(), self._history)
+        options = view.pushes(numbers)
+        best = np.argmax(np.where(view.reachable(options), np.nan_to_num(preference, nan=-1e9), -np.inf), axis=-1)
+        chosen, up = options.take(best), raised(numbers)[np.arange(len(best)), best]
+        first, last = chosen.ends(view.box)
+        self._legs.begin(push, time, *push_legs(self._legs.last, first, last, chosen.length, up=up))
+        self._box = np.where(push[:, None], box, np.where(idle[:, None], np.nan, self._box))
+        for mine, new in ((self._did.face, chosen.face), (self._did.offset, chosen.offset)):
+            mine[push] = new[push]
+        for mine, new in ((self._did.length, chosen.length), (self._did.tilt, chosen.tilt), (self._up, up)):
+            mine[push] = new[push]
+
+    def _remember(self, idle: Array, box: Array) -> None:
+        """Keep what became of the pushes that are over."""
+        over = idle & np.isfinite(self._box).all(axis=-1) & np.isfinite(box).all(axis=-1)
+        if not over.any():
+            return
+        joints = self._state.position
+        hand, _ = self._body.frame_pose(self._robot.end_effector, joints)
+        became = sense(hand - self._legs.last, change_of(self._box, box), self._did, self._up, joints)
+        rolled = np.concatenate([self._history[:, 1:], became[:, None]], axis=1)
+        self._history = np.where(over[:, None, None], rolled, self._history)

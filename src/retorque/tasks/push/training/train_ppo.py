@@ -1,4 +1,4 @@
-"""Training of a pushing policy by proximal policy optimisation: first to a place, then to a pose."""
+"""Training of a pushing policy by proximal policy optimisation: in the forward model first, then on the engine."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
+from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_network import save_push_network
 from retorque.tasks.push.training.actor_critic import ActorCritic, PpoSettings, Rollout, update
 from retorque.tasks.push.training.push_env import PushEnv
+from retorque.tasks.push.training.push_worlds import ImaginedPushes, PushWorld, SimulatedPushes
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.jobs import progress
 
 CHECKPOINT = 10
 """Updates between checkpoints; there every episode begins anew, so that a run that was stopped goes on as it was."""
-LEVELS = (-1.0, 0.3, 0.5, 0.75, 1.0)
+LEVELS = (-1.0, 0.5, 1.0)
 """The curriculum: shares of the task's turns; below zero only the place counts."""
 MASTERED = 0.85
 """Share of episodes that must end well before the next level."""
@@ -38,12 +40,14 @@ class PpoTraining:
 
     robot: str = "panda"
     """An arm whose gripper points down at home."""
-    steps: int = 4_000_000
-    """Decisions in all."""
+    imagined: int = 400_000
+    """Pushes in the planner's forward model, which cost next to nothing."""
+    steps: int = 20_000
+    """Pushes on the engine after that."""
     environments: int = 128
-    """Robots simulated together."""
-    horizon: int = 48
-    """Decisions of each robot between two updates."""
+    """Boxes pushed together."""
+    horizon: int = 8
+    """Pushes of each box between two updates."""
     width: int = 128
     """Of the hidden layers."""
     place_only: bool = False
@@ -56,35 +60,51 @@ class PpoTraining:
 
 def check_ppo(settings: PpoTraining) -> None:
     """Refuse what cannot be trained."""
+    check_between("--imagined", settings.imagined, 0, 10_000_000_000)
     check_between("--steps", settings.steps, 1, 10_000_000_000)
     check_between("--environments", settings.environments, 1, 65536)
     check_between("--horizon", settings.horizon, 2, 4096)
     check_between("--width", settings.width, 8, 1024)
 
 
+def identity(settings: PpoTraining) -> dict[str, object]:
+    """What must not change between the parts of a run; it may be made longer."""
+    return {name: value for name, value in asdict(settings).items() if name not in ("out", "steps")}
+
+
 def train(settings: PpoTraining) -> Path:
     """Learn by trying; the path of the weights."""
     check_ppo(settings)
     robot = Robot.load(settings.robot)
-    own = {name: value for name, value in asdict(settings).items() if name not in ("out", "steps")}
-    folder = RunFolder(settings.out, own)
+    folder = RunFolder(settings.out, identity(settings))
     begun = time.monotonic()
-    env = PushEnv(robot, Robots.ideal(robot, settings.environments), settings.seed)
     torch.manual_seed(settings.seed)
     network = ActorCritic(settings.width)
+
+    def world(imagined: bool) -> PushWorld:
+        if imagined:
+            return ImaginedPushes(load_push_model(), settings.environments, settings.seed)
+        return SimulatedPushes(robot, Robots.ideal(robot, settings.environments))
+
+    env = PushEnv(robot, world(True), settings.seed)
     learner = Learner(network, env, folder, settings)
-    learner.run(settings.steps, LEVELS[:1] if settings.place_only else LEVELS)
+    levels = LEVELS[:1] if settings.place_only else LEVELS
+    learner.run(settings.imagined, levels)
+    env.world = world(False)
+    learner.ppo = PpoSettings(learning_rate=3e-4)
+    learner.run(settings.imagined + settings.steps, levels)
     made = {
         "seed": settings.seed,
-        "steps": learner.steps,
+        "imagined": settings.imagined,
+        "pushes": learner.steps,
         "success": learner.share(),
         "level": learner.level,
         "minutes": round((time.monotonic() - begun) / 60.0, 1),
     }
-    return save_push_network(folder.weights, actor_tensors(network), robot, made)
+    return save_push_network(folder.weights, learnt_tensors(network), robot, made)
 
 
-def actor_tensors(network: ActorCritic) -> dict[str, Array]:
+def learnt_tensors(network: ActorCritic) -> dict[str, Array]:
     """The actor, the critic for whoever goes on learning, and the history's encoder where there is one."""
     return {
         name: value.detach().numpy().copy()
@@ -129,7 +149,7 @@ class Learner:
 
     @property
     def steps(self) -> int:
-        """Decisions so far."""
+        """Pushes so far."""
         return self.updates * self.settings.horizon * self.env.trials
 
     def share(self) -> float:
@@ -137,18 +157,17 @@ class Learner:
         return float(np.mean(self._recent)) if self._recent else 0.0
 
     def run(self, steps: int, levels: tuple[float, ...]) -> None:
-        """Learn until so many decisions were made, through the levels of the curriculum."""
-        each = self.settings.horizon * self.env.trials
+        """Learn until so many pushes were made, through the levels of the curriculum."""
+        if self.steps >= steps:
+            return
+        begun, each = self.steps, self.settings.horizon * self.env.trials
         with progress() as bar:
             task = bar.add_task("push", total=steps, completed=self.steps)
             while self.steps < steps:
                 self._set_level(levels)
-                if self.updates % CHECKPOINT == 0:
+                if self.updates % CHECKPOINT == 0 or self.steps == begun:
                     self._checkpoint()
                 generator = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + self.updates)
-                share = self.steps / steps
-                for group in self.optimiser.param_groups:
-                    group["lr"] = self.ppo.learning_rate * max(0.1, 1.0 - share)
                 rollout, reward = self._roll(generator)
                 figures = update(self.network, self.optimiser, rollout, self.ppo, generator)
                 self.updates += 1
@@ -162,6 +181,8 @@ class Learner:
             self._recent.clear()
         share = levels[min(self.level, len(levels) - 1)]
         self.env.any_yaw, self.env.yaw_share = share < 0.0, max(share, 0.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.ppo.learning_rate
 
     def _checkpoint(self) -> None:
         header = {"updates": self.updates, "level": self.level, "recent": [bool(x) for x in self._recent]}
@@ -171,25 +192,33 @@ class Learner:
         self.env.restart(int(np.random.SeedSequence([self.settings.seed, self.updates]).generate_state(1)[0]))
 
     def _roll(self, generator: torch.Generator) -> tuple[Rollout, float]:
-        """One rollout, and the mean reward of a decision."""
+        """One rollout, and the mean reward of a push."""
         network, env = self.network, self.env
         kept: list[tuple[torch.Tensor, ...]] = []
         with torch.no_grad():
             for _ in range(self.settings.horizon):
-                observation = torch.as_tensor(env.observe(), dtype=torch.float32)
+                view = env.view
+                observation = torch.as_tensor(view.observe(), dtype=torch.float32)
                 seen = network.seen(observation, self.physics)
-                policy = network.policy(seen)
-                action = policy.mean + policy.stddev * torch.randn(policy.mean.shape, generator=generator)
-                reward, over, late, arrived = env.step(action.numpy().astype(float))
-                reached = torch.as_tensor(env.observe(), dtype=torch.float32)
+                choice = network.choice(seen)
+                tried = choice.numbers + choice.deviation * torch.randn(choice.numbers.shape, generator=generator)
+                options = view.pushes(tried.numpy().astype(float))
+                fine = torch.as_tensor(view.reachable(options))
+                likely = torch.softmax(choice.preference.masked_fill(~fine, -1e9), dim=-1)
+                side = torch.multinomial(likely, 1, generator=generator)[:, 0]
+                rows = side.numpy()
+                numbers = tried.numpy().astype(float)[np.arange(env.trials), rows]
+                reward, over, late, arrived = env.step(options.take(rows), numbers)
+                reached = torch.as_tensor(env.view.observe(), dtype=torch.float32)
                 after = network.value(network.seen(reached, self.physics))
                 ended = over | late
                 self._recent.extend(bool(x) for x in arrived[ended])
-                log_probability = policy.log_prob(action).sum(-1)
+                probable, _ = choice.log_probability(side, tried, fine)
                 flags = (torch.as_tensor(x.astype(np.float32)) for x in (reward, over, ended))
-                kept.append((observation, action, log_probability, network.value(seen), after, *flags))
+                kept.append((observation, side, tried, fine, probable, network.value(seen), after, *flags))
                 env.begin(ended)
-        parts = [torch.stack(x) for x in zip(*kept, strict=True)]
-        observed, acted, probable, value, after, rewards, overs, cuts = parts
-        rollout = Rollout(observed, acted, probable, rewards, value, overs, cuts, after, self.physics)
-        return rollout, float(rewards.mean())
+        seen, side, tried, fine, probable, value, after, gained, over_, cut = (
+            torch.stack(x) for x in zip(*kept, strict=True)
+        )
+        rollout = Rollout(seen, side, tried, fine, probable, value, after, gained, over_, cut, self.physics)
+        return rollout, float(gained.mean())

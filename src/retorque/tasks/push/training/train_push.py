@@ -23,9 +23,11 @@ class PushTeacher(JobSettings):
     batch: int = 64
     """Planner: pushes simulated together."""
     steps: int = 0
-    """Training steps of the planner's model, or decisions of the policy; 0: 6,000 and 4,000,000."""
+    """Training steps of the planner's model, or the policy's pushes on the engine; 0: 6,000 and 20,000."""
+    imagined: int = 400_000
+    """PPO: pushes in the planner's forward model before those on the engine."""
     environments: int = 128
-    """PPO: robots simulated together."""
+    """PPO: boxes pushed together."""
     place_only: bool = False
     """PPO: learn to push to a place, whatever the yaw."""
     width: int = 128
@@ -42,7 +44,8 @@ def train(settings: PushTeacher) -> Path:
     if s.method == "ppo":
         own = train_ppo.PpoTraining(
             robot=s.robot,
-            steps=s.steps or 4_000_000,
+            imagined=s.imagined,
+            steps=s.steps or 20_000,
             environments=s.environments,
             place_only=s.place_only,
             width=s.width,

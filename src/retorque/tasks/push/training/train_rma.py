@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,11 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
-from retorque.tasks.push.push_network import FORMAT, NETWORK, PPO, save_push_network
+from retorque.tasks.push.push_network import FORMAT, NETWORK, PPO, PushNetwork, save_push_network
 from retorque.tasks.push.training.actor_critic import ActorCritic, PpoSettings
-from retorque.tasks.push.training.push_env import PushEnv
-from retorque.tasks.push.training.train_ppo import Learner, PpoTraining, actor_tensors, check_ppo
+from retorque.tasks.push.training.push_env import PushEnv, PushReward
+from retorque.tasks.push.training.push_worlds import HOLD, SimulatedPushes
+from retorque.tasks.push.training.train_ppo import Learner, PpoTraining, check_ppo, identity, learnt_tensors
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.jobs import progress
@@ -35,9 +36,11 @@ SAMPLE = 512
 class RmaTraining(PpoTraining):
     """Settings of `retorque train rma`."""
 
-    steps: int = 1_000_000
-    """Decisions of the policy that knows the physics."""
-    history_updates: int = 40
+    imagined: int = 0
+    """Pushes in the forward model: none, it is the ideal robot's."""
+    steps: int = 20_000
+    """Pushes of the policy that knows the physics, on the engine."""
+    history_updates: int = 12
     """Updates of the encoder that reads the latent off history."""
     start: Path = PPO
     """Weights of the policy to begin with, made on the ideal robot."""
@@ -51,20 +54,23 @@ def train(settings: RmaTraining) -> Path:
     check_between("--history-updates", settings.history_updates, 1, 1_000_000)
     robot = Robot.load(settings.robot)
     known = {name: torch.tensor(value) for name, value in load_network(settings.start, NETWORK, FORMAT)[0].items()}
-    own = {name: value for name, value in asdict(settings).items() if name not in ("out", "steps", "history_updates")}
+    own = {name: value for name, value in identity(settings).items() if name != "history_updates"}
     folder = RunFolder(settings.out, own)
     begun = time.monotonic()
     physics = HiddenPhysics(robot, settings.environments, settings.seed)
-    env = PushEnv(robot, Robots.hidden(robot, settings.environments, settings.seed), settings.seed)
+    world = SimulatedPushes(robot, Robots.hidden(robot, settings.environments, settings.seed), hold=HOLD)
+    env = PushEnv(robot, world, settings.seed, PushReward(raised=0.0))
     torch.manual_seed(settings.seed)
     network = ActorCritic(settings.width, physics.size)
     teacher = ActorCritic(settings.width)
     teacher.load_state_dict(known)
     network.start_from(teacher)
+    with torch.no_grad():
+        network.log_deviation[-1] = -1.2  # the hand's height is what the ideal robot never had to try
 
     def renew(updates: int) -> Array:
         parameters = physics.draw(updates)
-        env.target.set_parameters(parameters)
+        world.target.set_parameters(parameters)
         return physics.numbers(parameters)
 
     learner = Learner(network, env, folder, settings, renew, PpoSettings(learning_rate=3e-4))
@@ -79,7 +85,7 @@ def train(settings: RmaTraining) -> Path:
         "latent_error": left,
         "minutes": round((time.monotonic() - begun) / 60.0, 1),
     }
-    return save_push_network(folder.weights, actor_tensors(network), robot, made)
+    return save_push_network(folder.weights, learnt_tensors(network), robot, made)
 
 
 class HiddenPhysics:
@@ -120,7 +126,6 @@ def learn_history(
     """Teach the encoder the latent on what the policy does with the encoder's own latent; RMS error of the latent."""
     assert network.encoder is not None and network.physics is not None
     optimiser = torch.optim.Adam(network.encoder.parameters(), lr=1e-3)
-    env.any_yaw, env.yaw_share = False, 1.0
     histories: list[torch.Tensor] = []
     latents: list[torch.Tensor] = []
     generator = torch.Generator().manual_seed(settings.seed)
@@ -128,28 +133,28 @@ def learn_history(
     with progress() as bar:
         task = bar.add_task("history", total=settings.history_updates)
         for number in range(settings.history_updates):
-            if number % 2 == 0:
-                seed = settings.seed * 7919 + number
-                physics = torch.as_tensor(renew(seed), dtype=torch.float32)
-                env.restart(seed)
-            with torch.no_grad():
-                latent = torch.tanh(network.physics(physics))
-                for _ in range(settings.horizon // 2):
-                    history = torch.as_tensor(env.history.reshape(env.trials, -1), dtype=torch.float32)
-                    seen = torch.as_tensor(env.observe(), dtype=torch.float32)
-                    action = network.actor(torch.cat([seen, network.encoder(history)], dim=-1))
-                    _, over, late, _ = env.step(action.numpy().astype(float))
-                    histories.append(history)
-                    latents.append(latent)
-                    env.begin(over | late)
+            seed = settings.seed * 7919 + number
+            latent = torch.tanh(network.physics(torch.as_tensor(renew(seed), dtype=torch.float32))).detach()
+            env.restart(seed)
+            own = PushNetwork(learnt_tensors(network))
+            rows = np.arange(env.trials)
+            for _ in range(settings.horizon):
+                histories.append(torch.as_tensor(env.history.reshape(env.trials, -1), dtype=torch.float32))
+                latents.append(latent)
+                view = env.view
+                preference, numbers = own(view.observe(), env.history)
+                options = view.pushes(numbers)
+                best = np.argmax(np.where(view.reachable(options), preference, -np.inf), axis=-1)
+                _, over, late, _ = env.step(options.take(best), numbers[rows, best])
+                env.begin(over | late)
             x, y = torch.cat(histories), torch.cat(latents)
-            for _ in range(100):
-                rows = torch.randint(len(x), (512,), generator=generator)
-                loss = nn.functional.mse_loss(network.encoder(x[rows]), y[rows])
+            for _ in range(150):
+                chosen = torch.randint(len(x), (512,), generator=generator)
+                loss = nn.functional.mse_loss(network.encoder(x[chosen]), y[chosen])
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()
                 optimiser.step()
             wrong = float(loss.detach()) ** 0.5
-            folder.note(step=settings.steps + number + 1, latent_error=wrong)
+            folder.note(history_update=number + 1, latent_error=wrong)
             bar.advance(task)
     return wrong

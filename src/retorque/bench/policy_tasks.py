@@ -14,6 +14,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
 from retorque.tasks.experiments import POLICIES, make_policy, make_task
 from retorque.tasks.policy_task import Robots, play
+from retorque.tasks.sight import through_cameras
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import unknown
@@ -47,6 +48,8 @@ class PolicyTaskSettings(AdapterSettings):
     """Which of the task's policies acts; default: the first that it has."""
     policy_weights: Path | None = None
     """The policy's weights instead of the ones on board."""
+    cameras: bool = False
+    """Let the policy see ball or box through cameras instead of as they are."""
     robot: str = "panda"
     """An arm of the Panda's size."""
     conditions: tuple[Literal["nominal", "+1 kg"], ...] = ("nominal", "+1 kg")
@@ -84,6 +87,8 @@ class Method:
     """The policy's, instead of those on board."""
     adapter: AdapterChoice | None
     """None: the ideal robot."""
+    cameras: bool = False
+    """Whether the policy sees through cameras."""
 
 
 def _methods(task: str, settings: PolicyTaskSettings) -> list[Method]:
@@ -94,12 +99,13 @@ def _methods(task: str, settings: PolicyTaskSettings) -> list[Method]:
     own = {name for name in settings.adapters if name in RMA_ROWS} if task == "push" else set()
     others = tuple(name for name in settings.adapters if name not in own)
     chosen = {choice.name: choice for choice in replace(settings, adapters=others).choices()} if others else {}
-    rows = [Method(IDEAL, policy, settings.policy_weights, None)]
+    rows = [Method(IDEAL, policy, settings.policy_weights, None, settings.cameras)]
     for name in settings.adapters:
         if name in own:
-            rows.append(Method(name, "rma", None, AdapterChoice(RMA_ROWS[name], compiled=settings.compiled)))
+            below = AdapterChoice(RMA_ROWS[name], compiled=settings.compiled)
+            rows.append(Method(name, "rma", None, below, settings.cameras))
         else:
-            rows.append(Method(name, policy, settings.policy_weights, chosen[name]))
+            rows.append(Method(name, policy, settings.policy_weights, chosen[name], settings.cameras))
     if not others:
         check_adapters(RMA_ROWS[name] for name in settings.adapters)  # none at all, or one twice
     return rows
@@ -160,7 +166,9 @@ def scores_of_part(
     if method.adapter is not None:
         own = int(np.random.SeedSequence([seed, 3, rows.start or 0]).generate_state(1)[0])
         adapter = supervised(method.adapter, task.robot, task.trials, own, lambda: target.parameters)
-    return play(task, target, make_policy(task, method.policy, method.weights, seed), adapter, progress=report_work)
+    plant = through_cameras(task, target, seed + (rows.start or 0)) if method.cameras else None
+    policy = make_policy(task, method.policy, method.weights, seed)
+    return play(task, target, policy, adapter, plant=plant, progress=report_work)
 
 
 def _row(task: str, robot: str, method: Method, condition: str, values: Array, ideal: Array) -> Row:

@@ -73,7 +73,7 @@ class PushEnv:
         """What the policy sees of the boxes."""
         return BoxView(self._box, self._goal, self.any_yaw)
 
-    def step(self, pushes: Pushes, numbers: Array) -> tuple[Array, Array, Array, Array]:
+    def push(self, pushes: Pushes, numbers: Array) -> tuple[Array, Array, Array, Array]:
         """One push each: reward, over for good, over by time, arrived, (trials,) each.
 
         Args:

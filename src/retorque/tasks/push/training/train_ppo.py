@@ -208,7 +208,7 @@ class Learner:
                 side = torch.multinomial(likely, 1, generator=generator)[:, 0]
                 rows = side.numpy()
                 numbers = tried.numpy().astype(float)[np.arange(env.trials), rows]
-                reward, over, late, arrived = env.step(options.take(rows), numbers)
+                reward, over, late, arrived = env.push(options.take(rows), numbers)
                 reached = torch.as_tensor(env.view.observe(), dtype=torch.float32)
                 after = network.value(network.seen(reached, self.physics))
                 ended = over | late

@@ -145,7 +145,7 @@ def learn_history(
                 preference, numbers = own(view.observe(), env.history)
                 options = view.pushes(numbers)
                 best = np.argmax(np.where(view.reachable(options), preference, -np.inf), axis=-1)
-                _, over, late, _ = env.step(options.take(best), numbers[rows, best])
+                _, over, late, _ = env.push(options.take(best), numbers[rows, best])
                 env.begin(over | late)
             x, y = torch.cat(histories), torch.cat(latents)
             for _ in range(150):

@@ -104,14 +104,14 @@ class SeenTarget:
 
     def __init__(self, target: Target, sight: Sight):
         self.timestep, self._target, self._sight = target.timestep, target, sight
-        self._next, self._seen = -np.inf, np.zeros(0)
+        self._every, self._reads, self._seen = round(sight.period / target.timestep), 0, np.zeros(0)
 
     def read(self) -> State:
         """What encoders and cameras say."""
         state = self._target.read()
-        if state.time >= self._next - 1e-9:
-            self._next = state.time + self._sight.period
+        if self._reads % self._every == 0:
             self._seen = self._sight.look(state)
+        self._reads += 1
         state.objects = self._seen.copy()
         return state
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.curves import draw_curves
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
@@ -93,6 +94,7 @@ def train(settings: PpoTraining) -> Path:
     env.world = world(False)
     learner.ppo = PpoSettings(learning_rate=3e-4)
     learner.run(settings.imagined + settings.steps, levels)
+    draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
         "seed": settings.seed,
         "imagined": settings.imagined,

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from retorque.learn.curves import draw_curves
 from retorque.learn.run_folder import RunFolder
 from retorque.learn.weights import load_network
 from retorque.physics.default_profile import profile_of
@@ -77,6 +78,7 @@ def train(settings: RmaTraining) -> Path:
     learner.run(settings.steps, (1.0,))
     knowing = learner.share()
     left = learn_history(network, env, renew, settings, folder)
+    draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
         "seed": settings.seed,
         "steps": learner.steps,
@@ -155,6 +157,6 @@ def learn_history(
                 loss.backward()
                 optimiser.step()
             wrong = float(loss.detach()) ** 0.5
-            folder.note(history_update=number + 1, latent_error=wrong)
+            folder.note(step=settings.steps + number + 1, latent_error=wrong)
             bar.advance(task)
     return wrong

@@ -57,7 +57,7 @@ def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: 
         model = load_push_model(weights or PUSH_MODEL)
         return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
     if name == "act":
-        return ActPolicy(task.robot, load_act(weights or FLIP_ACT))
+        return ActPolicy(task.robot, load_act(weights or FLIP_ACT, task.robot))
     if weights is not None:
         raise RetorqueError(f"the policy '{name}' has no weights; leave them out")
     if isinstance(task, FlipTask):

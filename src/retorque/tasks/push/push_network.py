@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retorque.learn.weights import WeightsHeader, load_network, save_network, weights_header
+from retorque.learn.weights import WeightsHeader, check_only, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
 from retorque.tasks.push.push_choice import NUMBERS, OBSERVATIONS, SENSED, SIDES
 from retorque.tasks.push.push_model import FOLDER, SHAPE
@@ -61,8 +61,7 @@ class PushNetwork:
 def load_push_network(path: Path, robot: Robot) -> PushNetwork:
     """The policy of a file; one for another robot, box or task is refused."""
     tensors, header = load_network(path, NETWORK, FORMAT)
-    if header["only"] != robot.name:
-        raise RetorqueError(f"'{path}' was made for robot '{header['only']}', not for '{robot.name}'; train it again")
+    check_only(header, path, robot)
     if header["shape"] != SHAPE:
         raise RetorqueError(f"'{path}' was learnt with another box; run `retorque train push --method ppo` again")
     return PushNetwork(tensors)

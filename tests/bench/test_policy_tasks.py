@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from retorque.bench import policy_tasks
-from retorque.bench.adapters import AdapterChoice
+from retorque.bench.adapters import AdapterChoice, supervised
 from retorque.bench.policy_tasks import PolicyTaskSettings, wilson
 from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
-from retorque.tasks.experiments import TASKS, make_task
+from retorque.tasks.experiments import POLICIES, TASKS, make_policy, make_task
+from retorque.tasks.policy_task import Robots, play
 from retorque.tasks.push.push_choice import OBSERVATIONS, SENSED
 from retorque.tasks.push.push_network import HISTORY, OUTPUTS, save_push_network
 from retorque.work.errors import RetorqueError
@@ -101,3 +102,19 @@ def test_the_wilson_interval_of_all_and_of_half() -> None:
     assert low == pytest.approx(1.0 / (1.0 + 1.96**2 / 20.0), abs=2e-3) and high == pytest.approx(1.0)
     low, high = wilson(np.array([0.0, 1.0] * 10))
     assert low + high == pytest.approx(1.0) and 0.29 < low < 0.31
+
+
+@pytest.mark.parametrize("name", ("push", "flip", "ball"))
+def test_the_adapter_that_does_nothing_changes_nothing_on_ideal_robots(name: str, short: None) -> None:
+    ends = []
+    for adapter in (None, "direct"):
+        task = make_task(name, Robot.load("panda"), 2, 5)
+        target = task.target(Robots.ideal(task.robot, 2))
+        made = (
+            None if adapter is None else supervised(adapter, task.robot, 2, 0, lambda target=target: target.parameters)
+        )
+        policy = "script" if name == "flip" else POLICIES[name][0]
+        play(task, target, make_policy(task, policy), made)
+        ends.append((np.array(target.position), np.array(target.objects)))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.tasks.experiments import make_policy, make_task
 from retorque.tasks.policy_task import Robots
@@ -18,13 +19,13 @@ from retorque.tasks.push.box_task import BoxTask
 from retorque.tasks.push.push_choice import (
     NUMBERS,
     OBSERVATIONS,
-    RAISE,
     REACH,
     SENSED,
+    SHIFT,
     SIDES,
     BoxView,
-    raised,
     sense,
+    shifted,
 )
 from retorque.tasks.push.push_model import load_push_model, save_push_model
 from retorque.tasks.push.push_network import HISTORY, OUTPUTS, PushNetwork, load_push_network, save_push_network
@@ -82,7 +83,7 @@ def test_numbers_cover_all_pushes_and_no_others() -> None:
     assert (np.sort(pushes.face, axis=-1) == np.arange(4)).all()
     assert np.abs(pushes.offset).max() == pytest.approx(OFFSET) and np.abs(pushes.tilt).max() == pytest.approx(TILT)
     assert (pushes.length.min(), pushes.length.max()) == pytest.approx(LENGTH)
-    assert np.abs(raised(numbers)).max() == pytest.approx(RAISE) and raised(numbers)[0, 0] == 0.0
+    assert np.abs(shifted(numbers)).max() == pytest.approx(SHIFT) and not shifted(numbers)[0, 0].any()
     fine = view.reachable(pushes)
     box = np.broadcast_to(start[:, None], (50, SIDES, 3))
     away = np.stack([np.linalg.norm(end, axis=-1) for end in pushes.ends(box)])
@@ -173,7 +174,7 @@ def test_what_became_of_pushes_is_remembered_and_garbage_is_not(monkeypatch: pyt
     policy.reset(state)
     assert np.isfinite(policy.act(state).position).all()
     still = Pushes(*(np.zeros(2, dtype=kind) for kind in (int, float, float, float)))
-    lost = sense(np.full((2, 3), np.nan), np.zeros((2, 3)), still, np.zeros(2), np.zeros((2, 7)))
+    lost = sense(np.full((2, 3), np.nan), np.zeros((2, 3)), still, np.zeros((2, 3)), np.zeros((2, 7)))
     assert lost.shape == (2, SENSED) and np.isfinite(lost).all()
 
 
@@ -238,19 +239,49 @@ def test_numpy_and_pytorch_choose_alike_and_a_teacher_is_taken_over() -> None:
 
 
 def test_the_engine_pushes_as_the_forward_model_says() -> None:
-    from retorque.tasks.push.training.push_worlds import ImaginedPushes, SimulatedPushes
+    from retorque.tasks.push.training.push_worlds import SimulatedPushes
+    from retorque.tasks.push.training.sagging_pushes import SaggingPushes
 
     count = 16
     task, model = BoxTask(PANDA, count, 1000), load_push_model()
     pushes = Pushes.sample((count,), np.random.default_rng(0))
     pushes = replace(pushes, offset=0.3 * pushes.offset)  # near the middle, where the model is good
-    after, sensed = SimulatedPushes(PANDA, Robots.ideal(PANDA, count)).push(task.start, pushes, np.zeros(count))
-    imagined, nothing = ImaginedPushes(model, count, 0).push(task.start, pushes, np.zeros(count))
+    after, sensed = SimulatedPushes(PANDA, Robots.ideal(PANDA, count)).push(task.start, pushes, np.zeros((count, 3)))
+    ideal = Parameters.ideal(PANDA, count)
+    imagined, felt = SaggingPushes(PANDA, model, ideal, 0).push(task.start, pushes, np.zeros((count, 3)))
     assert np.median(np.linalg.norm((after - imagined)[:, :2], axis=-1)) < 0.012
-    assert not nothing.any() and np.abs(sensed[:, :3] * 0.05).max() < 0.05  # the hand is near where it was told to be
+    for lag in (sensed[:, :3], felt[:, :3]):
+        assert np.abs(lag * 0.05).max() < 0.05  # the hand is near where it was told to be
     np.testing.assert_allclose(sensed[:, 3:6] * [0.05, 0.05, 0.5], change_of(task.start, after), atol=1e-9)
-    missed, _ = SimulatedPushes(PANDA, Robots.ideal(PANDA, count)).push(task.start, pushes, np.full(count, 0.08))
+    missed, _ = SimulatedPushes(PANDA, Robots.ideal(PANDA, count)).push(
+        task.start, pushes, np.tile([0.0, 0.0, 0.08], (count, 1))
+    )
     np.testing.assert_allclose(missed, task.start, atol=0.02)  # over the box
+
+
+def test_imagined_hands_sag_under_a_payload_and_a_shift_makes_up_for_it() -> None:
+    from retorque.tasks.push.training.sagging_pushes import SaggingPushes
+
+    count = 40
+    task, model = BoxTask(PANDA, count, 1000), load_push_model()
+    pushes = Pushes.sample((count,), np.random.default_rng(0))
+    pushes = replace(pushes, offset=0.3 * pushes.offset, length=np.full(count, 0.08), tilt=0.2 * pushes.tilt)
+    laden = Parameters.ideal(PANDA, count).with_payload(np.full(count, 0.6))
+    world = SaggingPushes(PANDA, model, laden, 0)
+    sag = world._sag.mean(axis=0)
+    assert sag[2] == pytest.approx(-0.6 * 9.81 / 200.0, rel=0.2) and np.abs(sag[:2]).max() < 0.02  # W / K
+    light = SaggingPushes(PANDA, model, Parameters.ideal(PANDA, count), 0)
+    wanted, _ = light.push(task.start, pushes, np.zeros((count, 3)))
+    made_up, felt = world.push(task.start, pushes, -np.tile(sag, (count, 1)))
+    assert np.median(np.linalg.norm((made_up - wanted)[:, :2], axis=-1)) < 0.012
+    np.testing.assert_allclose(felt[:, :3].mean(axis=0) * 0.05, sag, atol=4e-3)
+    heavy = SaggingPushes(PANDA, model, laden.with_payload(np.full(count, 5.0)), 0)
+    dragged, low = heavy.push(task.start, pushes, np.zeros((count, 3)))
+    assert (low[:, 2] * 0.05 >= -0.0551).all()  # the table holds the hand
+    moved = [np.linalg.norm((x - task.start)[:, :2], axis=-1).mean() for x in (dragged, wanted)]
+    assert moved[0] < 0.8 * moved[1]
+    beside, _ = light.push(task.start, pushes, np.tile([0.0, 0.0, 0.05], (count, 1)))
+    np.testing.assert_array_equal(beside, task.start)  # over the box
 
 
 def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
@@ -315,7 +346,15 @@ def test_rma_learns_from_robots_that_differ(tmp_path: Path) -> None:
     small = train_ppo.PpoTraining(imagined=64, steps=1, environments=8, horizon=2, width=8, out=tmp_path / "teacher")
     teacher = train_ppo.train(small)
     settings = train_rma.RmaTraining(
-        steps=16, environments=8, horizon=2, width=8, history_updates=1, start=teacher, out=tmp_path / "rma"
+        imagined=32,
+        steps=16,
+        environments=8,
+        horizon=2,
+        width=8,
+        history_updates=2,
+        engine_updates=1,
+        start=teacher,
+        out=tmp_path / "rma",
     )
     network = load_push_network(train_rma.train(settings), PANDA)
     assert network.latent == 8

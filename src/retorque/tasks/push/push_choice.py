@@ -10,10 +10,10 @@ from retorque.work.array import Array
 
 REACH = (0.32, 0.76)
 """Distances from the base's axis at which fingertips can be [m]."""
-RAISE = 0.08
-"""How much higher or lower than usual the hand's target can be during a push, against a hand that sags [m]."""
-SIDES, NUMBERS, OBSERVATIONS = 4, 4, 10
-"""Sides of the box, numbers of a push (offset, length, tilt, raise), and numbers that are seen."""
+SHIFT = 0.08
+"""How far off the push that is meant the hand's target can be along each axis, against a hand that sags [m]."""
+SIDES, NUMBERS, OBSERVATIONS = 4, 6, 10
+"""Sides of the box, numbers of a push (offset, length, tilt, shift), and numbers that are seen."""
 
 
 class BoxView:
@@ -67,26 +67,26 @@ class BoxView:
         return fine | ~fine.any(axis=-1, keepdims=True)
 
 
-def raised(numbers: Array) -> Array:
-    """How much higher the hand's target is [m], from the last of the numbers (..., NUMBERS)."""
-    return RAISE * np.clip(np.nan_to_num(numbers[..., 3], nan=0.0), -1.0, 1.0)
+def shifted(numbers: Array) -> Array:
+    """How far off the hand's target is (..., 3), along the world's axes [m], from the last three of the numbers."""
+    return SHIFT * np.clip(np.nan_to_num(numbers[..., 3:], nan=0.0), -1.0, 1.0)
 
 
 SENSED = 3 + 3 + SIDES + NUMBERS + 7
 """Numbers that the history holds of a push."""
 
 
-def sense(lag: Array, change: Array, pushes: Pushes, up: Array, joints: Array) -> Array:
+def sense(lag: Array, change: Array, pushes: Pushes, shift: Array, joints: Array) -> Array:
     """What RMA's history holds of a push, (trials, SENSED).
 
     Args:
         lag: from where the hand was told to be to where it was after the push (trials, 3) [m].
         change: of the box's pose in its own frame (trials, 3) [m, m, rad].
         pushes: what was done (trials,).
-        up: how much higher than usual (trials,) [m].
+        shift: how far off the hand was told to be (trials, 3) [m].
         joints: (trials, 7) [rad].
     """
     side = np.eye(SIDES)[pushes.face]
-    did = [pushes.offset / OFFSET, pushes.length / LENGTH[1], pushes.tilt / TILT, up / RAISE]
-    parts = [lag / 0.05, change / [0.05, 0.05, 0.5], side, np.stack(did, axis=-1), joints]
+    did = np.stack([pushes.offset / OFFSET, pushes.length / LENGTH[1], pushes.tilt / TILT], axis=-1)
+    parts = [lag / 0.05, change / [0.05, 0.05, 0.5], side, did, shift / SHIFT, joints]
     return np.clip(np.nan_to_num(np.concatenate(parts, axis=-1), nan=0.0), -5.0, 5.0)

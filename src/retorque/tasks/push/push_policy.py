@@ -7,7 +7,7 @@ import numpy as np
 from retorque.control.action import PoseAction
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-from retorque.tasks.push.push_choice import SENSED, BoxView, raised, sense
+from retorque.tasks.push.push_choice import SENSED, BoxView, sense, shifted
 from retorque.tasks.push.push_network import HISTORY, PushNetwork
 from retorque.tasks.push.push_planner import PushPlanner, push_legs
 from retorque.tasks.push.pushes import Pushes, change_of
@@ -34,7 +34,7 @@ class NetworkPush(PushPlanner):
         self._history = np.zeros((trials, HISTORY, SENSED))
         self._box = np.full((trials, 3), np.nan)
         self._did = Pushes(*(np.zeros(trials, dtype=kind) for kind in (int, float, float, float)))
-        self._up = np.zeros(trials)
+        self._shift = np.zeros((trials, 3))
         self._state = state
 
     def act(self, state: State) -> PoseAction:
@@ -48,13 +48,13 @@ class NetworkPush(PushPlanner):
         preference, numbers = self.network(view.observe(), self._history)
         options = view.pushes(numbers)
         best = np.argmax(np.where(view.reachable(options), np.nan_to_num(preference, nan=-1e9), -np.inf), axis=-1)
-        chosen, up = options.take(best), raised(numbers)[np.arange(len(best)), best]
-        first, last = chosen.ends(view.box)
-        self._legs.begin(push, time, *push_legs(self._legs.last, first, last, chosen.length, up=up))
+        chosen, shift = options.take(best), shifted(numbers)[np.arange(len(best)), best]
+        first, last = (point + shift[:, :2] for point in chosen.ends(view.box))
+        self._legs.begin(push, time, *push_legs(self._legs.last, first, last, chosen.length, up=shift[:, 2]))
         self._box = np.where(push[:, None], box, np.where(idle[:, None], np.nan, self._box))
         for mine, new in ((self._did.face, chosen.face), (self._did.offset, chosen.offset)):
             mine[push] = new[push]
-        for mine, new in ((self._did.length, chosen.length), (self._did.tilt, chosen.tilt), (self._up, up)):
+        for mine, new in ((self._did.length, chosen.length), (self._did.tilt, chosen.tilt), (self._shift, shift)):
             mine[push] = new[push]
 
     def _remember(self, idle: Array, box: Array) -> None:
@@ -64,6 +64,6 @@ class NetworkPush(PushPlanner):
             return
         joints = self._state.position
         hand, _ = self._body.frame_pose(self._robot.end_effector, joints)
-        became = sense(hand - self._legs.last, change_of(self._box, box), self._did, self._up, joints)
+        became = sense(hand - self._legs.last, change_of(self._box, box), self._did, self._shift, joints)
         rolled = np.concatenate([self._history[:, 1:], became[:, None]], axis=1)
         self._history = np.where(over[:, None, None], rolled, self._history)

@@ -77,7 +77,7 @@ class ActorCritic(nn.Module):
         self.latent = latent if physics else 0
         self.actor = _mlp(OBSERVATIONS + self.latent, width, width, OUTPUTS)
         self.critic = _mlp(OBSERVATIONS + self.latent, width, width, 1)
-        self.log_deviation = nn.Parameter(torch.tensor([-0.7] * (NUMBERS - 1) + [-2.5]))
+        self.log_deviation = nn.Parameter(torch.tensor([-0.7] * 3 + [-2.5] * (NUMBERS - 3)))
         self.physics = _mlp(physics, 64, 32, latent) if physics else None
         self.encoder = _mlp(HISTORY * SENSED, 64, 32, latent) if physics else None
         last = self.actor[-1]

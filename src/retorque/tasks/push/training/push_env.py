@@ -8,7 +8,7 @@ import numpy as np
 
 from retorque.robots.robot import Robot
 from retorque.tasks.push.box_task import NEAR, TURNED, BoxTask, errors
-from retorque.tasks.push.push_choice import SENSED, BoxView, raised
+from retorque.tasks.push.push_choice import SENSED, BoxView, shifted
 from retorque.tasks.push.push_network import HISTORY
 from retorque.tasks.push.push_planner import WEIGHT
 from retorque.tasks.push.pushes import Pushes
@@ -37,8 +37,8 @@ class PushReward:
     """Once, where the box is given up or falls."""
     push: float = -0.3
     """Every push."""
-    raised: float = -2.0
-    """Square of the share by which the hand is raised."""
+    shifted: float = -1.0
+    """Square of the share by which the hand is shifted."""
 
 
 class PushEnv:
@@ -80,8 +80,8 @@ class PushEnv:
             pushes: (trials,).
             numbers: of the network that it was made from (trials, NUMBERS).
         """
-        r, before, up = self.reward, self._cost(), raised(numbers)
-        after, sensed = self.world.push(self._box, pushes, up)
+        r, before = self.reward, self._cost()
+        after, sensed = self.world.push(self._box, pushes, shifted(numbers))
         fallen = ~np.isfinite(after).all(axis=-1)
         self._box = np.where(fallen[:, None], self._box, after)
         self.history = np.concatenate([self.history[:, 1:], sensed[:, None]], axis=1)
@@ -90,7 +90,9 @@ class PushEnv:
         arrived = ~fallen & (distance < MARGIN * NEAR) & (self.any_yaw | (turn < MARGIN * TURNED))
         lost = fallen | (distance > LOST)
         gained = r.nearer * (before - self._cost()) + r.arrived * arrived + r.push
-        gained = np.where(lost, r.lost, gained) + r.raised * np.square(np.clip(numbers[:, 3], -1.0, 1.0))
+        gained = np.where(lost, r.lost, gained) + r.shifted * np.sum(
+            np.square(np.clip(numbers[:, 3:], -1.0, 1.0)), axis=-1
+        )
         return gained, arrived | lost, self._age >= LONGEST, arrived
 
     def begin(self, which: Array) -> None:

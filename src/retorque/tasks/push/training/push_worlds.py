@@ -1,4 +1,4 @@
-"""Where a pushing policy tries its pushes: in the forward model, or on the batch engine with robots that may differ."""
+"""Where a pushing policy tries its pushes: on the batch engine, with robots that may differ, or elsewhere."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from retorque.simulate.target import Target
 from retorque.tasks.policy_task import Robots
 from retorque.tasks.push.box_task import HALF, BoxTask, box_pose, planar
 from retorque.tasks.push.legs import Legs
-from retorque.tasks.push.push_choice import SENSED, sense
-from retorque.tasks.push.push_model import PushModel
+from retorque.tasks.push.push_choice import sense
 from retorque.tasks.push.push_planner import HEIGHT, SPEED, WAIT
-from retorque.tasks.push.pushes import CLEARANCE, Pushes, change_of, moved_box
+from retorque.tasks.push.pushes import CLEARANCE, Pushes, change_of
 from retorque.tasks.push.training.collect import OnePush
 from retorque.work.array import Array
 
@@ -33,28 +32,9 @@ class PushWorld(Protocol):
 
     trials: int
 
-    def push(self, box: Array, pushes: Pushes, up: Array) -> tuple[Array, Array]:
-        """Boxes (trials, 3) after a push each, and what is sensed of it (trials, SENSED)."""
+    def push(self, box: Array, pushes: Pushes, shift: Array) -> tuple[Array, Array]:
+        """Boxes (trials, 3) after a push each, its hand shifted (trials, 3) [m]; what is sensed (trials, SENSED)."""
         ...
-
-
-class ImaginedPushes:
-    """The forward model of the planner, with its own error on top.
-
-    Args:
-        model: what pushes do.
-        trials: boxes at a time.
-        seed: of the error.
-    """
-
-    def __init__(self, model: PushModel, trials: int, seed: int):
-        self.trials, self._model, self._rng = trials, model, np.random.default_rng(seed)
-
-    def push(self, box: Array, pushes: Pushes, up: Array) -> tuple[Array, Array]:
-        change = self._model(pushes)
-        change = change + self._rng.standard_normal(change.shape) * [0.004, 0.004, 0.04]
-        change[:, :2] *= np.exp(-np.square(up / 0.04))[:, None]  # a hand too high or too low misses the box
-        return moved_box(box, change), np.zeros((len(box), SENSED))
 
 
 class SimulatedPushes:
@@ -82,10 +62,8 @@ class SimulatedPushes:
             threads=1,
         )
 
-    def push(self, box: Array, pushes: Pushes, up: Array) -> tuple[Array, Array]:
-        first, last = pushes.ends(box)
-        low = np.column_stack([first, HEIGHT + up])
-        end = np.column_stack([last, HEIGHT + up])
+    def push(self, box: Array, pushes: Pushes, shift: Array) -> tuple[Array, Array]:
+        low, end = (np.column_stack([p, np.full(self.trials, HEIGHT)]) + shift for p in pushes.ends(box))
         joints, _ = solve(self._body, self._frame, low, self._turns, self.target.robot.home, iterations=25)
         self.target.reset(joints)
         self.target.place("box", box_pose(box))
@@ -102,4 +80,4 @@ class SimulatedPushes:
         stands = (np.abs(thing[:, 2] - HALF[2]) < 0.02) & (1.0 - 2.0 * (x * x + y * y) > 0.95) & ~self.target.diverged
         after = np.where(stands[:, None], planar(thing), np.nan)
         hand, _ = self._body.frame_pose(self._frame, state.position)
-        return after, sense(hand - end, change_of(box, after), pushes, up, state.position)
+        return after, sense(hand - end, change_of(box, after), pushes, shift, state.position)

@@ -14,13 +14,15 @@ import torch
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
 from retorque.learn.curves import draw_curves
 from retorque.learn.run_folder import RunFolder
+from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
 from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_network import save_push_network
 from retorque.tasks.push.training.actor_critic import ActorCritic, PpoSettings, Rollout, update
 from retorque.tasks.push.training.push_env import PushEnv
-from retorque.tasks.push.training.push_worlds import ImaginedPushes, PushWorld, SimulatedPushes
+from retorque.tasks.push.training.push_worlds import PushWorld, SimulatedPushes
+from retorque.tasks.push.training.sagging_pushes import SaggingPushes
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.jobs import progress
@@ -84,7 +86,8 @@ def train(settings: PpoTraining) -> Path:
 
     def world(imagined: bool) -> PushWorld:
         if imagined:
-            return ImaginedPushes(load_push_model(), settings.environments, settings.seed)
+            ideal = Parameters.ideal(robot, settings.environments)
+            return SaggingPushes(robot, load_push_model(), ideal, settings.seed)
         return SimulatedPushes(robot, Robots.ideal(robot, settings.environments))
 
     env = PushEnv(robot, world(True), settings.seed)

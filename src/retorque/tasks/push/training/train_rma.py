@@ -18,10 +18,12 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
+from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_network import FORMAT, NETWORK, PPO, PushNetwork, save_push_network
 from retorque.tasks.push.training.actor_critic import ActorCritic, PpoSettings
 from retorque.tasks.push.training.push_env import PushEnv, PushReward
-from retorque.tasks.push.training.push_worlds import HOLD, SimulatedPushes
+from retorque.tasks.push.training.push_worlds import HOLD, PushWorld, SimulatedPushes
+from retorque.tasks.push.training.sagging_pushes import SaggingPushes
 from retorque.tasks.push.training.train_ppo import Learner, PpoTraining, check_ppo, identity, learnt_tensors
 from retorque.work.array import Array
 from retorque.work.checks import check_between
@@ -37,12 +39,14 @@ SAMPLE = 512
 class RmaTraining(PpoTraining):
     """Settings of `retorque train rma`."""
 
-    imagined: int = 0
-    """Pushes in the forward model: none, it is the ideal robot's."""
+    imagined: int = 400_000
+    """Pushes of the policy that knows the physics, imagined with hands that sag and lag."""
     steps: int = 20_000
-    """Pushes of the policy that knows the physics, on the engine."""
-    history_updates: int = 12
-    """Updates of the encoder that reads the latent off history."""
+    """Its pushes on the engine after that."""
+    history_updates: int = 40
+    """Updates of the encoder that reads the latent off history, on imagined pushes."""
+    engine_updates: int = 4
+    """The same on the engine after that."""
     start: Path = PPO
     """Weights of the policy to begin with, made on the ideal robot."""
     out: Path = Path("push-rma")
@@ -53,35 +57,43 @@ def train(settings: RmaTraining) -> Path:
     """Learn on robots with hidden parameters; the path of the weights."""
     check_ppo(settings)
     check_between("--history-updates", settings.history_updates, 1, 1_000_000)
+    check_between("--engine-updates", settings.engine_updates, 0, 1_000_000)
     robot = Robot.load(settings.robot)
     known = {name: torch.tensor(value) for name, value in load_network(settings.start, NETWORK, FORMAT)[0].items()}
-    own = {name: value for name, value in identity(settings).items() if name != "history_updates"}
+    own = {
+        name: value for name, value in identity(settings).items() if name not in ("history_updates", "engine_updates")
+    }
     folder = RunFolder(settings.out, own)
     begun = time.monotonic()
     physics = HiddenPhysics(robot, settings.environments, settings.seed)
-    world = SimulatedPushes(robot, Robots.hidden(robot, settings.environments, settings.seed), hold=HOLD)
-    env = PushEnv(robot, world, settings.seed, PushReward(raised=0.0))
+    engine = SimulatedPushes(robot, Robots.hidden(robot, settings.environments, settings.seed), hold=HOLD)
+    imagined = SaggingPushes(robot, load_push_model(), engine.target.parameters, settings.seed)
+    env = PushEnv(robot, imagined, settings.seed, PushReward(shifted=0.0))
     torch.manual_seed(settings.seed)
     network = ActorCritic(settings.width, physics.size)
     teacher = ActorCritic(settings.width)
     teacher.load_state_dict(known)
     network.start_from(teacher)
     with torch.no_grad():
-        network.log_deviation[-1] = -1.2  # the hand's height is what the ideal robot never had to try
+        network.log_deviation[3:] = -1.2  # shifts are what the ideal robot never had to try
 
     def renew(updates: int) -> Array:
         parameters = physics.draw(updates)
-        world.target.set_parameters(parameters)
+        imagined.set_parameters(parameters)
+        engine.target.set_parameters(parameters)
         return physics.numbers(parameters)
 
-    learner = Learner(network, env, folder, settings, renew, PpoSettings(learning_rate=3e-4))
-    learner.run(settings.steps, (1.0,))
+    learner = Learner(network, env, folder, settings, renew, PpoSettings(learning_rate=5e-4))
+    learner.run(settings.imagined, (1.0,))
+    env.world = engine
+    learner.run(settings.imagined + settings.steps, (1.0,))
     knowing = learner.share()
-    left = learn_history(network, env, renew, settings, folder)
+    left = learn_history(network, env, (imagined, engine), renew, settings, folder)
     draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
         "seed": settings.seed,
-        "steps": learner.steps,
+        "pushes": learner.steps,
+        "imagined": settings.imagined,
         "success": knowing,
         "history_updates": settings.history_updates,
         "latent_error": left,
@@ -123,9 +135,23 @@ class HiddenPhysics:
 
 
 def learn_history(
-    network: ActorCritic, env: PushEnv, renew: Callable[[int], Array], settings: RmaTraining, folder: RunFolder
+    network: ActorCritic,
+    env: PushEnv,
+    worlds: tuple[PushWorld, PushWorld],
+    renew: Callable[[int], Array],
+    settings: RmaTraining,
+    folder: RunFolder,
 ) -> float:
-    """Teach the encoder the latent on what the policy does with the encoder's own latent; RMS error of the latent."""
+    """Teach the encoder the latent on what the policy does with the encoder's own latent; RMS error of the latent.
+
+    Args:
+        network: whose encoder learns.
+        env: where it tries.
+        worlds: imagined, then the engine.
+        renew: other robots, and what is hidden about them.
+        settings: how many updates in each.
+        folder: of the run.
+    """
     assert network.encoder is not None and network.physics is not None
     optimiser = torch.optim.Adam(network.encoder.parameters(), lr=1e-3)
     histories: list[torch.Tensor] = []
@@ -133,8 +159,12 @@ def learn_history(
     generator = torch.Generator().manual_seed(settings.seed)
     wrong = float("nan")
     with progress() as bar:
-        task = bar.add_task("history", total=settings.history_updates)
-        for number in range(settings.history_updates):
+        total = settings.history_updates + settings.engine_updates
+        task = bar.add_task("history", total=total)
+        for number in range(total):
+            if number in (0, settings.history_updates):
+                env.world = worlds[int(number > 0)]
+                histories, latents = [], []
             seed = settings.seed * 7919 + number
             latent = torch.tanh(network.physics(torch.as_tensor(renew(seed), dtype=torch.float32))).detach()
             env.restart(seed)
@@ -157,6 +187,6 @@ def learn_history(
                 loss.backward()
                 optimiser.step()
             wrong = float(loss.detach()) ** 0.5
-            folder.note(step=settings.steps + number + 1, latent_error=wrong)
+            folder.note(step=settings.imagined + settings.steps + number + 1, latent_error=wrong)
             bar.advance(task)
     return wrong

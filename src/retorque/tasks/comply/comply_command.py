@@ -16,8 +16,10 @@ from retorque.work.errors import unknown
 from retorque.work.files import check_file
 from retorque.work.outcome import Outcome
 
-TOOL = 0.25
+TOOL = 0.4
 """Width of the eraser, as a share of the wiped square."""
+OVERLAP, BEYOND = 0.5, 0.15
+"""Of the eraser's lanes, and past the square's edge, as shares of its width: soft servos are some millimetres off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
         )
     )
     if what == "wipe":
-        task.strokes = sweep(1.0, 1.0, TOOL)
+        task.strokes = sweep(1.0, 1.0, TOOL, OVERLAP, BEYOND)
     elif what == "press":
         task.strokes = [stroke[:2] * 1e-3 for stroke in task.strokes]
         task.site = replace(task.site, strokes=replace(task.site.strokes, pause=2.0))
@@ -87,7 +89,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
         from retorque.tasks.comply.draw_picture import picture
 
         file = settings.render
-        outcome.later("picture", lambda: picture(task, drawing, file))
+        outcome.later("picture", lambda: picture(task, drawing, file, tool=TOOL if what == "wipe" else 0.0))
     return outcome
 
 

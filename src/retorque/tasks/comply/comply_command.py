@@ -9,7 +9,8 @@ from rich.table import Table
 
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import METHODS, DrawSettings, DrawTask, StrokeDrawing, check_drawing
+from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, StrokeDrawing, check_drawing
+from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.comply.stroke_shapes import shape
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.errors import unknown

@@ -7,25 +7,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from retorque.control.comply.admittance import Admittance, AdmittanceSettings
 from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
-from retorque.control.comply.compliance import Compliance, PositionOnly
+from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.compliance_action import ComplianceAction
-from retorque.control.comply.servo_feed_forward import ServoFeedForward
-from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
 from retorque.control.controller import Controller
 from retorque.loop.loop import Loop
 from retorque.physics.kernels.compiled_tree import CompiledTree
-from retorque.physics.motor_torque import JointMotors
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.rotation import from_quaternion
 from retorque.robots.state import Base
-from retorque.sense.external_torque import QuasiStatic, TorqueSettings
-from retorque.sense.momentum import Momentum
-from retorque.sense.public_estimator import PublicCodeEstimator
-from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
 from retorque.simulate.motor_target import MotorTarget, MotorTruth
 from retorque.simulate.scene import Ball, Floor, Object, Scene, Wall
+from retorque.tasks.comply.method_controller import METHODS, method_controller
 from retorque.tasks.comply.stay import Stay
 from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, StrokeSettings, plan_strokes
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
@@ -33,14 +26,10 @@ from retorque.tasks.embodiments import Embodiment, embodiment
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 
-METHODS = ("retorque", "public-code", "without f_ext", "position")
-"""retorque: ours; public-code: its estimate in the same controller; position: inverse kinematics only."""
 PEN_RADIUS = 0.004
 """[m]"""
 PEN_FRICTION = 0.3
 """Of a felt pen on a whiteboard."""
-BANDWIDTH = 15.0
-"""Of the momentum observer while something is touched [1/s]."""
 ACROSS = 0.2
 """Force across the normal that is expected, as a share of the force along it."""
 SETTLING = 1.0
@@ -199,35 +188,13 @@ class DrawTask:
     def controller(self, method: str) -> Controller[ComplianceAction]:
         """The controller of a method."""
         robot, body, trials = self.robot, self.body, self.settings.trials
-        frames = tuple(robot.frame(name) for name in self.sites)
-        tree = CompiledTree(robot, frames, trials)
-        used = own_joints(tree)
-        used_at_all: Array = np.asarray(used.any(axis=0))
-        stiffness, _ = body.gains(robot)
-        kinematics = DampedLeastSquares(
-            robot, frames, used, trials, settings=KinematicsSettings(rotation=body.turn_weight)
-        )
         posture = None
         if len(body.feet) == 2:
             feet = (body.feet[0], body.feet[1])
+            stiffness, _ = body.gains(robot)
             posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
-        ahead = ServoFeedForward(JointMotors.of(robot), stiffness, used, trials)
-        if method == "position":
-            return PositionOnly(tree, kinematics, posture, feed_forward=ahead)
         prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
-        admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=0.1))
-        if method == "public-code":
-            published = TorqueSettings(friction=False, smoothing=body.smoothing)
-            torque = QuasiStatic(robot, trials, settings=published, used=used_at_all)
-            source: WrenchEstimator = PublicCodeEstimator(robot, self.sites, torque, body.prior, trials=trials)
-        elif method in ("retorque", "without f_ext"):
-            own = TorqueSettings(noise=body.noise)
-            torque = Momentum(robot, trials, settings=own, used=used_at_all, bandwidth=BANDWIDTH)
-            source = WrenchEstimator(robot, self.sites, torque, prior, EstimatorSettings(), trials)
-        else:
-            raise unknown("method", method, METHODS)
-        blind = method == "without f_ext"
-        return Compliance(source, admittance, kinematics, posture, feed_forward=ahead, blind=blind)
+        return method_controller(method, robot, self.sites, body, trials, prior, posture)
 
     def _expected(self) -> tuple[float, float, float]:
         """Standard deviation of the force an axis: what is pressed along the normal, friction across it [N]."""

@@ -88,9 +88,8 @@ def turned(robot: str, what: str, method: str, trials: int, seed: int, cycles: i
 
 
 def _rows(robot: str, what: str, method: str, ways: Array, least: Array, lost: Array) -> list[Row]:
-    metrics = (("translation", "cm", 100.0), ("rotation", "deg", float(np.rad2deg(1.0))))
-    if len(ways) == 1:
-        metrics = metrics[1:]
+    both = [("translation", "cm", 100.0), ("rotation", "deg", float(np.rad2deg(1.0)))]
+    metrics = both[-len(ways) :]
     return [
         Row.of(
             scale * ways[k],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class BallTurningSettings:
     """Largest error of the ball's place along each axis [m]."""
     spread: float = 0.15
     """Largest relative error of its mass and friction."""
-    policy: BallPolicySettings = BallPolicySettings()
+    policy: BallPolicySettings = field(default_factory=BallPolicySettings)
     """Forces and gains."""
 
 

@@ -1,4 +1,4 @@
-"""Sticking contacts on a rigid object as a hybrid force-velocity problem: what each site moves, presses and how stiff."""
+"""Sticking contacts on a rigid object as a hybrid force-velocity problem: motion, force and stiffness of each site."""
 
 from __future__ import annotations
 

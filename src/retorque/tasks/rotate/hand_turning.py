@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class HandTurningSettings:
     """Largest error of the object's place along each axis on its stand [m]."""
     spread: float = 0.15
     """Largest relative error of its mass and friction."""
-    policy: HandPolicySettings = HandPolicySettings()
+    policy: HandPolicySettings = field(default_factory=HandPolicySettings)
     """Forces and gains."""
 
 

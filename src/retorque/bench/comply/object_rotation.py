@@ -74,7 +74,7 @@ def run(settings: Settings) -> Report:
         bench="rotate",
         settings=recorded(settings),
         rows=rows,
-        notes="way of the object from one end of a stroke to the other, 0 once it is lost; 4.2 cm and 32 degrees are "
+        notes="way of the object from one end of a stroke to the other, 0 once it is lost; 4.2 cm and 34 degrees are "
         "asked of the hand, 30 (one hand) and 45 degrees (both) of the ball; paper: means on hardware",
     )
 

@@ -61,7 +61,7 @@ def hybrid_servo(
     kernel = _null(jacobian)  # (total, freedoms): motions that the contacts allow
     within = goal @ kernel
     turned, scale, kept = np.linalg.svd(within, full_matrices=False)
-    needed = int(np.sum(scale > RANK * max(scale.max(initial=0.0), 1e-12)))
+    needed = int(np.sum(scale > RANK * max(float(np.abs(goal).max(initial=0.0)), 1e-12)))
     amount = (turned[:, :needed].T @ target) / scale[:needed]
     if np.linalg.norm(turned[:, :needed] @ (scale[:needed] * amount) - target) > 1e-6 * (1.0 + np.abs(target).sum()):
         raise RetorqueError("the goal contradicts the contacts; ask for a motion that they allow")

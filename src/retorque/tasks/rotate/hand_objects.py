@@ -35,7 +35,9 @@ class HandObject:
     half_width: float
     """From its centre to the surface that the fingers touch [m]."""
     flat: bool = False
-    """Whether the touched sides are flat."""
+    """Whether index and middle finger touch it along the same normal."""
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """How it is handed over, (w, x, y, z)."""
 
     def grasp(self) -> tuple[Array, Array]:
         """Tip centres (3, 3) from the object's centre [m], and unit normals (3, 3) into the object."""
@@ -90,8 +92,10 @@ HAND_OBJECTS = {
             torsional_friction=TORSION,
             rolling_friction=ROLLING,
         ),
-        half_height=0.0605,
+        half_height=0.0325,
         half_width=0.0325,
+        flat=True,
+        quaternion=(0.5**0.5, 0.5**0.5, 0.0, 0.0),  # its axis lies along the hand's width
     ),
 }
 """By name."""

@@ -26,7 +26,7 @@ from retorque.work.array import Array
 CENTRE = (-0.01, 0.005, 0.2)
 """Where the object is held [m]."""
 LIFT = Stroke(axis=(0.0, 0.0, 1.0, 0.0, 0.0, 0.0), reach=0.021, speed=0.02)
-TURN = Stroke(axis=(0.0, 0.0, 0.0, 0.0, 1.0, 0.0), reach=0.28, speed=0.25)
+TURN = Stroke(axis=(0.0, 0.0, 0.0, 0.0, 1.0, 0.0), reach=0.3, speed=0.25)
 """Along the palm's normal, and about the hand's width."""
 STAND = 0.01
 """Half size of what the object stands on until it is held [m]."""
@@ -105,7 +105,7 @@ class HandTurning:
         target.reset(np.tile(self.start, (trials, 1)))
         centre = np.array(CENTRE) + self._shift
         level = np.tile([1.0, 0.0, 0.0, 0.0], (trials, 1))
-        target.place("object", np.concatenate([centre, level], axis=1))
+        target.place("object", np.concatenate([centre, np.tile(self.thing.quaternion, (trials, 1))], axis=1))
         below = centre - [0.0, 0.0, self.thing.half_height + STAND]
         target.place("stand", np.concatenate([below, level], axis=1))
         return target

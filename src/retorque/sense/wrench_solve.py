@@ -168,7 +168,7 @@ class WrenchSolve:
         self.misfit = np.zeros((trials, sites))
         """(trials, sites) mean squared residual over its variance; about 1 or less where the model holds."""
         self.weakness = np.zeros((trials, sites))
-        """(trials, sites) largest force variance that is left, as a share of the prior's largest: 1: nothing is felt."""
+        """(trials, sites) largest force variance that is left, as a share of the prior's largest; 1: nothing felt."""
         size = 6 * self._groups.shape[1]
         self._a, self._b = np.zeros((size, size)), np.zeros((size, size + 1))
 

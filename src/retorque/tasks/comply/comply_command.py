@@ -76,7 +76,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
     check_between("--wrong", settings.wrong, 0.0, 3.0)
     if settings.render is not None:
         check_file(settings.render)
-    strokes = _strokes(settings, what)
+    strokes = planned_strokes(settings, what)
     task = DrawTask(
         DrawSettings(
             robot=settings.robot,
@@ -100,7 +100,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
     return outcome
 
 
-def _strokes(settings: ComplySettings, what: str) -> Strokes:
+def planned_strokes(settings: ComplySettings, what: str) -> Strokes:
     """What is followed: a planner's strokes where one is named, else the shapes on board."""
     if what == "press":
         return [stroke[:2] * 1e-3 for stroke in shape("circle")]

@@ -124,6 +124,11 @@ BENCHES = VerbGroup(
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
             module="bench.comply.board_drawing",
         ),
+        "rotate": Verb(
+            summary="objects turned in a hand, a ball turned on the floor (minimalist compliance, IV-D, IV-E)",
+            example="retorque bench rotate --trials 4 --methods retorque position --json rotate.json",
+            module="bench.comply.object_rotation",
+        ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",
             example="retorque bench comply-speed --robots arx_x5 --ticks 500",

@@ -17,6 +17,7 @@ from retorque.work.jobs import progress
 
 MODULES = (
     "kernel",
+    "lanes",
     "tree_kernels",
     "tree_solver",
     "loss_kernels",
@@ -71,7 +72,7 @@ def ready() -> bool:
 
 def compile_beside() -> subprocess.Popen[bytes]:
     """Compile in another process, so that this one goes on by another backend meanwhile; `ready` says when."""
-    order = f"from {PACKAGE}.compiled import load_all; load_all()"
+    order = f"from {PACKAGE}.kernel_cache import load_all; load_all()"
     return subprocess.Popen([sys.executable, "-c", order], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from retorque.physics.backends.kernel import F1, I1, kernel
-from retorque.physics.backends.tree_kernels import LANES, PAIR
+from retorque.physics.backends.lanes import LANES, load, store
+from retorque.physics.backends.tree_kernels import PAIR
 
 
 @kernel(f"void({F1}, {I1}, {I1}, {F1}, {F1})")
@@ -12,24 +13,20 @@ def factor(pairs, first_pair, ancestors, diagonal, lower):
     size = len(first_pair) - 1
     for d in range(size):
         for k in range(first_pair[d], first_pair[d + 1]):
-            for i in range(LANES):
-                lower[k * LANES + i] = pairs[k * PAIR * LANES + i]
-        k = first_pair[d + 1] - 1
-        for i in range(LANES):
-            lower[k * LANES + i] += diagonal[d * LANES + i]
+            store(lower, k * LANES, load(pairs, k * PAIR * LANES))
+        k = (first_pair[d + 1] - 1) * LANES
+        store(lower, k, load(lower, k) + load(diagonal, d * LANES))
     for d in range(size - 1, -1, -1):
         begin, own = first_pair[d], first_pair[d + 1] - 1
-        for i in range(LANES):
-            lower[own * LANES + i] = 1.0 / lower[own * LANES + i]
+        inverse = 1.0 / load(lower, own * LANES)
+        store(lower, own * LANES, inverse)
         for k in range(own - 1, begin - 1, -1):
-            row = first_pair[ancestors[k]]
+            row, share = first_pair[ancestors[k]], load(lower, k * LANES) * inverse
             for m in range(k - begin + 1):  # an ancestor's own ancestors are the first of one's own
-                e, f, g = (row + m) * LANES, (begin + m) * LANES, k * LANES
-                for i in range(LANES):
-                    lower[e + i] -= lower[g + i] * lower[own * LANES + i] * lower[f + i]
+                e = (row + m) * LANES
+                store(lower, e, load(lower, e) - share * load(lower, (begin + m) * LANES))
         for k in range(begin, own):
-            for i in range(LANES):
-                lower[k * LANES + i] *= lower[own * LANES + i]
+            store(lower, k * LANES, load(lower, k * LANES) * inverse)
 
 
 @kernel(f"void({F1}, {I1}, {I1}, {F1}, int64, int64, int64, int64, int64)")
@@ -39,20 +36,16 @@ def solve(lower, first_pair, ancestors, right, columns, low, high, begin, end):
     Rows `low` to `high` are those of one branch from the ground: the others have zeros in these columns.
     """
     for d in range(high - 1, low - 1, -1):
-        own = first_pair[d + 1] - 1
+        own, f = first_pair[d + 1] - 1, d * columns * LANES
         for k in range(first_pair[d], own):
-            e, f, g = ancestors[k] * columns * LANES, d * columns * LANES, k * LANES
-            for c in range(begin, end):
-                for i in range(LANES):
-                    right[e + c * LANES + i] -= lower[g + i] * right[f + c * LANES + i]
+            e, share = ancestors[k] * columns * LANES, load(lower, k * LANES)
+            for c in range(begin * LANES, end * LANES, LANES):
+                store(right, e + c, load(right, e + c) - share * load(right, f + c))
     for d in range(low, high):
-        own = first_pair[d + 1] - 1
-        f = d * columns * LANES
-        for c in range(begin, end):
-            for i in range(LANES):
-                right[f + c * LANES + i] *= lower[own * LANES + i]
-        for k in range(first_pair[d], own):
-            e, g = ancestors[k] * columns * LANES, k * LANES
-            for c in range(begin, end):
-                for i in range(LANES):
-                    right[f + c * LANES + i] -= lower[g + i] * right[e + c * LANES + i]
+        own, f = first_pair[d + 1] - 1, d * columns * LANES
+        inverse = load(lower, own * LANES)
+        for c in range(begin * LANES, end * LANES, LANES):
+            total = load(right, f + c) * inverse
+            for k in range(first_pair[d], own):
+                total -= load(lower, k * LANES) * load(right, ancestors[k] * columns * LANES + c)
+            store(right, f + c, total)

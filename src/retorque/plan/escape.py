@@ -14,6 +14,7 @@ import numpy as np
 
 from retorque.plan.cost import QuadraticCost
 from retorque.plan.ilqr import ILQR, Trajectory
+from retorque.plan.pumping import pumped as pumped_inputs
 from retorque.work.array import Array
 
 
@@ -21,11 +22,11 @@ from retorque.work.array import Array
 class EscapeSettings:
     """Settings of the search."""
 
-    duration: float = 6.0
+    duration: float = 8.0
     """Longest plan [s]."""
-    samples: int = 96
+    samples: int = 128
     """Trajectories a generation."""
-    generations: int = 10
+    generations: int = 12
     """Of samples."""
     elite: int = 12
     """Samples that the next generation is drawn around."""
@@ -33,7 +34,7 @@ class EscapeSettings:
     """Between the points of an input, which is straight between them [s]."""
     frequencies: tuple[float, float] = (0.3, 1.3)
     """Of the first waves [Hz]."""
-    price: float = 20.0
+    price: float = 1.0
     """Cost of a second of plan: a shorter one is better."""
     iterations: int = 40
     """Of iLQR on what was found."""
@@ -83,6 +84,8 @@ class Escape:
             half = s.samples // 2
             drawn[:half] = old + 0.2 * limit * self._rng.standard_normal((half, *old.shape))
             drawn[0] = old
+        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[:, np.minimum(np.round(knots / dt).astype(int), steps - 1)]
+        drawn[1 : 1 + len(pumped)] = pumped
         mean, spread = drawn[0], np.zeros_like(drawn[0])
         best, best_inputs, best_value, best_steps = drawn[0], np.zeros((0, size)), np.inf, 0
         for generation in range(s.generations):
@@ -128,7 +131,7 @@ class Escape:
         """The merit of each sample where it is best, and the step at which that is."""
         paths = self.ilqr.rollouts(x, inputs, p)
         error = self.cost.error(paths)
-        ending = 0.5 * np.einsum("kti,ij,ktj->kt", error, self.cost.final, error)
+        ending = 0.5 * np.sum((error @ self.cost.final) * error, axis=-1)
         steps = np.arange(paths.shape[1])
         value = np.where(np.isfinite(ending), ending, np.inf)
         value = value + self.settings.price * self.ilqr.dynamics.timestep * steps

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from retorque.physics.backends.kernel import F1, I1, kernel
-from retorque.physics.backends.lanes import LANES, load, store
-from retorque.physics.backends.tree_kernels import PAIR
+from retorque.physics.backends.tree.kernel import F1, I1, kernel
+from retorque.physics.backends.tree.lanes import LANES, load, store
+from retorque.physics.backends.tree.tree_kernels import PAIR
 
 
 @kernel(f"void({F1}, {I1}, {I1}, {F1}, {F1})")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.backends.kernel import F1, F2, F3, I1, kernel
-from retorque.physics.backends.lanes import LANES, dot, load, store
-from retorque.physics.backends.loss_kernels import ARMATURE, STIFFNESS, by_number, losses
-from retorque.physics.backends.tree_kernels import (
+from retorque.physics.backends.tree.kernel import F1, F2, F3, I1, kernel
+from retorque.physics.backends.tree.lanes import LANES, dot, load, store
+from retorque.physics.backends.tree.loss_kernels import ARMATURE, STIFFNESS, by_number, losses
+from retorque.physics.backends.tree.tree_kernels import (
     BODY,
     DOF,
     PAIR,
@@ -25,7 +25,7 @@ from retorque.physics.backends.tree_kernels import (
     kinematics,
     mass_and_bias,
 )
-from retorque.physics.backends.tree_solver import factor, solve
+from retorque.physics.backends.tree.tree_solver import factor, solve
 
 TREE = f"Tuple(({', '.join([I1] * 9 + [F1] * 3)}))"
 """parent, kind, dof, body_of, first_pair, ancestors, low, high, actuated; place, axis, gravity"""
@@ -175,3 +175,35 @@ def linearise(tree, numbers, chosen, q, v, u, step, acceleration, out):
                 acceleration[begin + i, d] = a[d * LANES + i]
                 for c in range(columns):
                     out[begin + i, d, c] = right[(d * columns + c) * LANES + i]
+
+
+@kernel(f"void({TREE}, {BODYWISE}, {F1}, {F3}, float64, {F3})")
+def rollouts(tree, numbers, x0, inputs, step, states):
+    """States (samples, H+1, 2 n) from one first state on under inputs (samples, H, inputs), eight samples at a time."""
+    samples, horizon, n = len(inputs), inputs.shape[1], len(x0) // 2
+    actuated, block = tree[8], n * LANES
+    w = np.zeros((len(tree[0]) * BODY + n * DOF + 2 * BODY) * LANES)
+    pairs, lower = np.empty(len(tree[5]) * PAIR * LANES), np.empty(len(tree[5]) * LANES)
+    lost, diagonal, a = np.empty(4 * block), np.empty(block), np.empty(block)
+    q, v, torque = np.empty(block), np.empty(block), np.zeros(block)
+    for begin in range(0, samples, LANES):
+        count = min(LANES, samples - begin)
+        for d in range(n):
+            store(q, d * LANES, x0[d])
+            store(v, d * LANES, x0[n + d])
+        for i in range(count):
+            states[begin + i, 0] = x0
+        for t in range(horizon):
+            for i in range(LANES):
+                row = min(begin + i, samples - 1)
+                for c in range(len(actuated)):
+                    torque[actuated[c] * LANES + i] = inputs[row, t, c]
+            accelerate(tree, numbers, w, q, v, torque, step, pairs, lower, lost, diagonal, a)
+            for e in range(0, block, LANES):
+                after = load(v, e) + step * load(a, e)
+                store(v, e, after)
+                store(q, e, load(q, e) + step * after)
+            for i in range(count):
+                row = states[begin + i, t + 1]
+                for d in range(n):
+                    row[d], row[n + d] = q[d * LANES + i], v[d * LANES + i]

@@ -5,6 +5,7 @@ loaded next. Here a load, a sum and a store are one instruction each, whatever l
 
     load(w, at), loads(w, at, 3)         eight numbers from `at` on; a tuple of such, eight apart
     store(w, at, x), stores(w, at, (x, y))  the reverse; a single number is stored eight times
+    spread(w, at)                        one number eight times
     dot(a, i, b, j, 6)                   sum of six products, lane by lane
     x + y, x - y, x * y, x / y, -x       lane by lane; one of the two may be a single number
 """
@@ -16,9 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from numba import extending
 from numba.core import types
 from numba.core.datamodel import models
-from numba.extending import intrinsic, lower_builtin, register_model, type_callable
+from numba.extending import lower_builtin, register_model, type_callable
 
 LANES = 8
 """Knots in a block, numbers in a value."""
@@ -26,6 +28,8 @@ DOUBLE = ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
 FAST = ("contract", "nsz", "arcp", "reassoc")
 """Freedom of the arithmetic: that of `kernel`."""
+intrinsic: Any = extending.intrinsic
+"""Calls in compiled code have an argument less than what is decorated: a checker of types cannot know."""
 OPERATORS = {
     operator.add: "fadd",
     operator.sub: "fsub",
@@ -37,7 +41,7 @@ OPERATORS = {
 }
 
 
-class LanesType(types.Type):  # type of a value of eight numbers
+class LanesType(types.Type):
     """As the compiler of Python sees it."""
 
     def __init__(self) -> None:
@@ -93,6 +97,17 @@ def loads(typing: Any, array: Any, at: Any, count: Any) -> Any:
         return context.make_tuple(builder, signature.return_type, [builder.load(x, align=8) for x in places])
 
     return types.UniTuple(LANES_TYPE, size)(array, types.int64, count), made
+
+
+@intrinsic
+def spread(typing: Any, array: Any, at: Any) -> Any:
+    """The number at `at`, eight times."""
+
+    def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, given[0]).data
+        return _splat(builder, builder.load(builder.gep(data, [given[1]])))
+
+    return LANES_TYPE(array, types.int64), made
 
 
 @intrinsic

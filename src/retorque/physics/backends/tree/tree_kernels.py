@@ -18,8 +18,8 @@ import math
 
 import numpy as np
 
-from retorque.physics.backends.kernel import F1, I1, kernel
-from retorque.physics.backends.lanes import LANES, dot, load, loads, store, stores
+from retorque.physics.backends.tree.kernel import F1, I1, kernel
+from retorque.physics.backends.tree.lanes import LANES, dot, load, loads, store, stores
 
 REVOLUTE, PRISMATIC, FREE = 0, 1, 2
 

@@ -34,7 +34,7 @@ class EscapeSettings:
     """Between the points of an input, which is straight between them [s]."""
     frequencies: tuple[float, float] = (0.3, 1.3)
     """Of the first waves [Hz]."""
-    price: float = 1.0
+    price: float = 5.0
     """Cost of a second of plan: a shorter one is better."""
     iterations: int = 40
     """Of iLQR on what was found."""
@@ -84,7 +84,9 @@ class Escape:
             half = s.samples // 2
             drawn[:half] = old + 0.2 * limit * self._rng.standard_normal((half, *old.shape))
             drawn[0] = old
-        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[:, np.minimum(np.round(knots / dt).astype(int), steps - 1)]
+        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[
+            :, np.minimum(np.round(knots / dt).astype(int), steps - 1)
+        ]
         drawn[1 : 1 + len(pumped)] = pumped
         mean, spread = drawn[0], np.zeros_like(drawn[0])
         best, best_inputs, best_value, best_steps = drawn[0], np.zeros((0, size)), np.inf, 0

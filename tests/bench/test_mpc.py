@@ -13,6 +13,7 @@ from retorque.bench.mpc import mpc_adapter, mpc_exploration, mpc_planner, mpc_sp
 from retorque.bench.mpc import mpc_bench as mpc
 from retorque.plan.escape import EscapeSettings
 from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.real_time import RealTimeTrace
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.errors import RetorqueError
 
@@ -71,6 +72,25 @@ def test_a_run_is_drawn(tmp_path: Path) -> None:
     assert Path(written[1]).read_bytes().startswith(b"\x89PNG")
     leak = one_run.run(one_run.Settings(task="cartpole", policy="oracle", state="true"))
     assert any("leak" in str(shown.what) for shown in leak.shown)
+
+
+def test_real_time_has_a_command(monkeypatch) -> None:
+    asked = {}
+
+    def pretend(name, how, duration, *, variant, kill):
+        asked.update(name=name, kills=[kill(tick) for tick in range(300) if kill(tick)])
+        counts = dict.fromkeys(("planner", "modeller"), 2)
+        few = {"ticks": 300, "missed": 1, "starved": 0, "plans": 9, "models": 8, "restarts": counts}
+        return RealTimeTrace(**few, age=np.full(300, 0.02), gaps=[0.4, 0.2], largest=1.0, reached=np.nan)
+
+    monkeypatch.setattr(one_run, "run_real_time", pretend)
+    outcome = one_run.run(one_run.Settings(task="cartpole", real_time=True, duration=3.0, kills=2))
+    assert asked == {"name": "cartpole", "kills": ["planner", "modeller"] * 2}
+    cells = outcome.shown[0].what.columns[1]._cells
+    assert "1 of 300" in cells and "2 of 4, 0.40 s" in cells
+    for wrong in ({"kills": 1}, {"real_time": True, "state": "true"}, {"real_time": True, "explore": "information"}):
+        with pytest.raises(RetorqueError, match="real"):
+            one_run.run(one_run.Settings(task="cartpole", **wrong))
 
 
 def test_a_panda_reaches_with_a_model_and_with_an_adapter() -> None:

@@ -72,8 +72,9 @@ def ready() -> bool:
     return find_spec("numba") is not None and (folder() / DONE).exists()
 
 
+@cache
 def compile_beside() -> subprocess.Popen[bytes]:
-    """Compile in another process, so that this one goes on by another backend meanwhile; `ready` says when."""
+    """Compile in another process, once, so that this one goes on by another backend meanwhile; `ready` says when."""
     order = f"from {__name__} import load_all; load_all()"
     return subprocess.Popen([sys.executable, "-c", order], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.bench.mpc import mpc_adapter, mpc_exploration, mpc_planner, mpc_speed, mpc_start_time, one_run
+from retorque.bench.mpc import (
+    mpc_adapter,
+    mpc_exploration,
+    mpc_planner,
+    mpc_speed,
+    mpc_start_time,
+    mpc_windows,
+    one_run,
+)
 from retorque.bench.mpc import mpc_bench as mpc
 from retorque.plan.escape import EscapeSettings
 from retorque.tasks.mpc.mpc_library import make_task
@@ -57,6 +65,21 @@ def test_rules_and_exploration_run() -> None:
     assert [row.method for row in report.rows] == ["fixed", "quantile"] and report.rows[0].paper == 8.20
     report = mpc_exploration.run(mpc_exploration.Settings(task="double-pendulum", seeds=1))
     assert len(report.rows) == 4 and report.rows[1].paper == 4.028
+
+
+def test_windows_are_fitted_and_changes_found(monkeypatch) -> None:
+    monkeypatch.setattr(mpc_windows, "run_jobs", lambda function, jobs, *_: [function(*job) for job in jobs])
+    ratios, diverged = mpc_windows.fitted(30, 25, 1000)
+    assert diverged == 0 and np.all(ratios < 1.5) and np.all(ratios > 0.5)
+    monkeypatch.setattr(mpc_windows, "SETTLED", 60)
+    alarms, inside = mpc_windows.watched(1000, 80, True)
+    assert alarms and 60 < alarms[0] <= 75 and len(inside) == 40
+    answers = {True: ([70], np.ones(2)), False: ([], np.array([1.0, 0.0]))}
+    monkeypatch.setattr(mpc_windows, "watched", lambda seed, steps, change: answers[change])
+    report = mpc_windows.run(mpc_windows.Settings(windows=2, lengths=(20,), changes=2))
+    found = {row.metric: row.mean for row in report.rows}
+    assert found["delay of detection"] == 10.0 and found["false alarms in 60 s"] == 0.0
+    assert found["truth inside 95 % band"] == 0.5
 
 
 def test_iterations_are_timed() -> None:

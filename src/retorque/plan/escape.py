@@ -7,7 +7,6 @@ target it ends, so that it is as long as it needs to be. iLQR then makes a plan 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,8 +58,6 @@ class Escape:
         self._steps = round(self.settings.duration / ilqr.dynamics.timestep)
         self.emphasised = emphasised(cost, self.settings.emphasis)
         self._memory: tuple[float, Array] | None = None
-        self.beat: Callable[[], None] = lambda: None
-        """Called now and then during a search: a sign of life."""
 
     def merit(self, states: Array, steps: int) -> float:
         """What a plan of so many steps is worth: how far from the target it ends, and how late; less is better."""
@@ -84,14 +81,12 @@ class Escape:
             half = s.samples // 2
             drawn[:half] = old + 0.2 * limit * self._rng.standard_normal((half, *old.shape))
             drawn[0] = old
-        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[
-            :, np.minimum(np.round(knots / dt).astype(int), steps - 1)
-        ]
+        rows = np.minimum(np.round(knots / dt).astype(int), steps - 1)
+        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[: s.samples - 1, rows]
         drawn[1 : 1 + len(pumped)] = pumped
         mean, spread = drawn[0], np.zeros_like(drawn[0])
         best, best_inputs, best_value, best_steps = drawn[0], np.zeros((0, size)), np.inf, 0
         for generation in range(s.generations):
-            self.beat()
             if generation:
                 drawn = mean + spread * self._rng.standard_normal((s.samples, len(knots), size))
                 drawn[0], drawn[1] = best, mean
@@ -113,11 +108,7 @@ class Escape:
         horizon = self.ilqr.settings.horizon
         if best_steps < horizon:
             best_inputs = np.concatenate([best_inputs, np.zeros((horizon - best_steps, size))])
-        return self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations, over=self._on)
-
-    def _on(self) -> bool:
-        self.beat()
-        return False
+        return self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations)
 
     def _waves(self, knots: Array) -> Array:
         """First samples (samples, knots, inputs), of size one: sines of any phase that slowly change their pace."""

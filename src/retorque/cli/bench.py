@@ -109,6 +109,11 @@ BENCHES = VerbGroup(
             example="retorque bench mpc-adapter --adapter default --json mpc-adapter.json",
             module="bench.mpc.mpc_adapter",
         ),
+        "mpc-windows": Verb(
+            summary="fits of windows against the Cramér-Rao bound, delay of detection, false alarms",
+            example="retorque bench mpc-windows --json mpc-windows.json",
+            module="bench.mpc.mpc_windows",
+        ),
         "mpc-speed": Verb(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",

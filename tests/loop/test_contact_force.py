@@ -82,7 +82,7 @@ def test_without_a_promise_it_presses_much_harder() -> None:
 
 def test_the_default_is_the_weight_of_a_few_of_the_largest_payloads() -> None:
     robot = Robot.load("panda")
-    assert default_force(robot) == pytest.approx(4.8 * 1.5 * 9.81)
+    assert default_force(robot) == pytest.approx(4.5 * 1.5 * 9.81)
     assert Supervisor(WindsUp(robot)).max_contact_force == default_force(robot)
 
 

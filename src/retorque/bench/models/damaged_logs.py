@@ -24,7 +24,8 @@ from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.stand_in import StandIn, StandInSettings
-from retorque.work.checks import check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
+from retorque.work.errors import RetorqueError
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -69,10 +70,20 @@ class Settings(JobSettings):
 def run(settings: Settings) -> Report:
     """Judge every log, damaged and well."""
     check_between("--stand-ins", settings.stand_ins, 0, 1000)
+    check_between("--damaged-stand-ins", settings.damaged_stand_ins, 0, 1000)
+    check_between("--seconds", settings.seconds, 5.0, 3600.0, "s")
+    check_between("--seed", settings.seed, 0, MOST_SEED - 1000)  # every stand-in takes the next one
+    if settings.robots:
+        check_names("recorded robot", "--robots", settings.robots, ("ur10e", "panda"))
+    for name in settings.stand_in_robots:
+        load(name)
     settings.check_jobs()
     jobs = [(settings, name, source) for name in settings.robots for source in recorded_logs(settings, name)]
     arms = settings.stand_in_robots
-    jobs += [(settings, arms[index % len(arms)], str(index)) for index in range(settings.stand_ins)]
+    if arms:
+        jobs += [(settings, arms[index % len(arms)], str(index)) for index in range(settings.stand_ins)]
+    if not jobs:
+        raise RetorqueError("there is no log to judge; name --robots with --data, or --stand-in-robots")
     found = run_jobs(rows_of, jobs, len(jobs), "judging", settings.workers, settings.cluster)
     rows = [row for part in found for row in part]
     caught = [row for row in rows if row.metric == "refused or doubted"]

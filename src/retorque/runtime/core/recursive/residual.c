@@ -231,6 +231,7 @@ int rt_residual_learn(rt_core *core) {
     own[j] = p->state->unsound == 0 ? own[j] * r->unit[j] : 0.0 * own[j];
   }
   answer(core, external, own);
+  if (model->adapter == RT_DEFAULT) rt_default_answer(core);
   p->state->answers++;
   return 1;
 }

@@ -18,6 +18,11 @@ BENCHES = VerbGroup(
             example="retorque bench worlds --worlds wall lean payload --adapters default recursive --json worlds.json",
             module="bench.worlds",
         ),
+        "told": Verb(
+            summary="whether a payload is told from a push at the hand within a second",
+            example="retorque bench told --robots panda --trials 50 --json told.json",
+            module="bench.told",
+        ),
         "source-to-osc": Verb(
             summary="what is learnt under joint impedance, used in operational space (TAM, Table 2)",
             example="retorque bench source-to-osc --adapters default direct --trials 100 --json osc.json",

@@ -15,7 +15,6 @@ from retorque.robots.state import State
 from retorque.sense.external_torque import QuasiStatic, TorqueEstimate, TorqueSettings
 from retorque.work.array import Array
 
-
 BEHIND = 0.06
 """Time over which what the observer lags behind is averaged, so that noise does not count [s]."""
 

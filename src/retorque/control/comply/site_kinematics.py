@@ -70,7 +70,7 @@ def _damped_step(
     far: Array,
 ) -> bool:
     """One damped least-squares step of each site's own joints, within their limits; whether any is out of reach."""
-    beyond = False
+    away = False
     damping, pull, turn_weight, reach = weights[0], weights[1], weights[2], weights[3]
     count = joints.shape[1]
     a, b, e, near = np.empty((count, count)), np.empty((count, 1)), np.empty(6), np.zeros(3)
@@ -85,7 +85,7 @@ def _damped_step(
             rotation_between(turned[t, s], rotation[t, s], near, e[3:])
             if (e[0] ** 2 + e[1] ** 2 + e[2] ** 2) ** 0.5 > reach:
                 far[t] = 1
-                beyond = True
+                away = True
             for k in range(m):
                 held[k] = 0
             for _ in range(3):
@@ -129,7 +129,7 @@ def _damped_step(
                 ji = joints[s, i]
                 move = 0.0 if held[i] else b[i, 0] / largest
                 q[t, ji] = min(max(q[t, ji] + move, min(lower[ji], q[t, ji])), max(upper[ji], q[t, ji]))
-    return beyond
+    return away
 
 
 class DampedLeastSquares(SiteKinematics):
@@ -181,7 +181,7 @@ class DampedLeastSquares(SiteKinematics):
         if self._collision is not None:
             self._before[:] = self.q
             apart = self._collision.distance().copy()
-        beyond = _damped_step(
+        away = _damped_step(
             tree.jacobian,
             tree.position,
             tree.rotation,
@@ -196,7 +196,7 @@ class DampedLeastSquares(SiteKinematics):
             self.q,
             self._far,
         )
-        self.codes = np.where(self._far > 0, int(ComplyCode.REACH), 0) if beyond else self._none
+        self.codes = np.where(self._far > 0, int(ComplyCode.REACH), 0) if away else self._none
         if self._collision is not None and apart is not None:
             tree.update(self.q, base)
             now = self._collision.distance()

@@ -69,7 +69,8 @@ def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "options", (["--robot", "toddlerbot"], ["--shape", "hart"], ["--method", "magic"], ["--trials", "0"], ["--wrong", "nan"])
+    "options",
+    (["--robot", "toddlerbot"], ["--shape", "hart"], ["--method", "magic"], ["--trials", "0"], ["--wrong", "nan"]),
 )
 def test_bad_options_end_in_one_sentence(options: list[str], capsys: pytest.CaptureFixture) -> None:
     assert main(["comply", "draw", *options]) == 2

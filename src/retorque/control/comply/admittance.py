@@ -211,7 +211,7 @@ class Admittance:
         """Begin at rest at poses (trials, sites, ...)."""
         self.position[:], self.rotation[:] = position, rotation
         self._goal[:], self._goal_turn[:] = position, rotation
-        self.velocity[:] = 0.0
+        self.velocity[:], self._goal_velocity[:], self._commanded[:] = 0.0, 0.0, 0.0
         self.error[:] = 0.0
         self.tank[:], self.injected[:], self._share[:] = self.settings.tank, 0.0, 1.0
         self._spring[:] = 0.0

@@ -10,11 +10,14 @@ import pytest
 
 from retorque.adapt import make
 from retorque.adapt.default.adapter import Default
+from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.worlds import WORLDS
+from retorque.tasks.worlds.touches import Lean
 from retorque.tasks.worlds.world_task import WorldRun, WorldTask, joint_error
 
 SEED = 1000
@@ -46,6 +49,12 @@ def test_it_gives_way_to_a_lean_as_the_ideal_robot_does() -> None:
     yielded = np.rad2deg(np.abs(ideal.position[-1] - ideal.position[390])).max()
     assert yielded > 3.0
     assert joint_error(done, ideal)[0] < 0.6
+    # It learns on under the touch, and what it feels must not have become its own: the true force, to a third.
+    task = WorldTask(Robot.load("panda"), replace(WORLDS["lean"], duration=7.0), 1, SEED)
+    assert isinstance(task.touch, Lean) and adapter._under_touch.all()
+    jacobian = RigidBody(task.robot).jacobian(task.robot.end_effector, done.position[-1])[:, :3]
+    true = np.einsum("tx,txn->tn", task.touch.at(7.0), jacobian)
+    assert np.linalg.norm(adapter.belief.arrays["external"] - true) < 0.33 * np.linalg.norm(true)
 
 
 def test_what_is_picked_up_is_carried_within_a_second() -> None:
@@ -54,6 +63,19 @@ def test_what_is_picked_up_is_carried_within_a_second() -> None:
     late = np.rad2deg(np.abs(done.position[-50:] - ideal.position[-50:])).max()
     assert late < 1.0
     assert joint_error(done, ideal)[0] < 1.5
+
+
+def test_torques_that_grow_steadily_are_felt_without_a_lag() -> None:
+    felt, slope = FeltTorque((2, 3), 0.005), np.array([10.0, -4.0, 0.0])
+    sound = np.array([True, True])
+    for k in range(200):
+        now = felt.take(-np.broadcast_to(slope * 0.005 * k, (2, 3)), sound)
+    np.testing.assert_allclose(now[0], slope * (0.005 * 199 + LEAD), atol=1e-6)
+    sound[1] = False
+    for _ in range(10):  # what is not sound is not followed
+        now = felt.take(np.full((2, 3), 50.0), sound)
+    assert np.all(now[0] < -40.0)
+    np.testing.assert_allclose(now[1], slope * 0.005 * 199, atol=1e-6)
 
 
 def report(robot: Robot, time: float, trials: int) -> State:

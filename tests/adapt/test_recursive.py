@@ -257,6 +257,28 @@ def test_bad_reports_are_skipped_and_said(panda: Robot) -> None:
     np.testing.assert_array_equal(adapter._filter.mean, before)
 
 
+def test_what_is_not_learnt_from_is_no_evidence(panda: Robot) -> None:
+    adapter = Recursive(panda, 1)
+    rate = np.linspace(1.0, 3.0, panda.n)
+
+    def report(tick: int, broken: bool) -> None:
+        angle = rate * tick * 1e-3
+        torque = np.full((1, panda.n), np.nan) if broken else 20.0 * np.sin(angle)[None]
+        adapter.observe(
+            State(tick * 1e-3, (panda.home + 0.2 * np.sin(angle))[None], 0.2 * (rate * np.cos(angle))[None], torque)
+        )
+        if tick % 10 == 9:
+            adopt(adapter)
+
+    for tick in range(300):
+        report(tick, broken=False)
+    trust = float(adapter.belief.arrays["trust"][0, 0])
+    assert trust > 0.99
+    for tick in range(300, 1500):
+        report(tick, broken=True)
+    assert float(adapter.belief.arrays["trust"][0, 0]) == trust
+
+
 def test_reset_forgets(panda: Robot) -> None:
     adapter = RecursiveContact(panda, 1)
     fresh = {name: value.copy() for name, value in collect(adapter).items()}

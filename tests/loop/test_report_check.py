@@ -86,7 +86,11 @@ ALL_JOINTS = {
     "torque zero": Health.TORQUE_REPORT,
     "torque flipped": Health.TORQUE_REPORT,
     "torque scaled": Health.TORQUE_REPORT,
+    "torque stuck": Health.TORQUE_REPORT,
     "velocity zero": Health.VELOCITY_REPORT,
+    "velocity flipped": Health.VELOCITY_REPORT,
+    "velocity scaled": Health.VELOCITY_REPORT,
+    "velocity stuck": Health.VELOCITY_REPORT,
 }
 ONE_JOINT = {
     "torque zero, one joint": Health.TORQUE_REPORT,

@@ -16,7 +16,7 @@ from retorque.tasks.worlds import FAMILIES, WORLDS
 from retorque.tasks.worlds.bodies import true_body, wider
 from retorque.tasks.worlds.changes import Changes
 from retorque.tasks.worlds.motions import reference
-from retorque.tasks.worlds.reports import FAULTS, BrokenReports
+from retorque.tasks.worlds.reports import FAULTS, broken_reports
 from retorque.tasks.worlds.touches import TOUCHES, touch_of
 from retorque.tasks.worlds.walls import GAP, wall_place
 from retorque.tasks.worlds.world_task import WorldTask, joint_error
@@ -78,7 +78,7 @@ def test_pushes_have_the_sizes_told_and_lasting_ones_last() -> None:
 
 def faulty(fault: str, seconds: float) -> tuple[list, list]:
     target = Target(PANDA, Parameters.ideal(PANDA, 2), threads=1)
-    plant = BrokenReports(target, fault, 1)
+    plant = broken_reports(target, fault, 1)
     told, true = [], []
     for tick in range(round(seconds / 0.05)):
         target._ticks = 50 * tick

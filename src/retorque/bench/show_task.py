@@ -39,7 +39,7 @@ STILLS = 5
 class TaskSettings:
     """Settings of `retorque task`."""
 
-    adapter: str = "tam-recursive"
+    adapter: str = "default"
     """What corrects the torques: an adapter on board, or your own as MODULE:CLASS."""
     policy: str = ""
     """Which of the task's policies acts; default: the first that it has."""
@@ -59,32 +59,17 @@ class TaskSettings:
     """Also write the rows to this file."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PushShow(TaskSettings):
-    """Settings of `retorque task push`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlipShow(TaskSettings):
-    """Settings of `retorque task flip`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BallShow(TaskSettings):
-    """Settings of `retorque task ball`."""
-
-
-def show_push(settings: PushShow) -> Report:
+def show_push(settings: TaskSettings) -> Report:
     """A box pushed to a pose."""
     return show("push", settings)
 
 
-def show_flip(settings: FlipShow) -> Report:
+def show_flip(settings: TaskSettings) -> Report:
     """A cube flipped onto its next face."""
     return show("flip", settings)
 
 
-def show_ball(settings: BallShow) -> Report:
+def show_ball(settings: TaskSettings) -> Report:
     """A ball moved from goal to goal on a plate."""
     return show("ball", settings)
 

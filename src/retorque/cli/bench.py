@@ -18,30 +18,35 @@ BENCHES = VerbGroup(
             example="retorque bench worlds --worlds wall lean payload --adapters default recursive --json worlds.json",
             module="bench.worlds",
         ),
+        "told": Verb(
+            summary="whether a payload is told from a push at the hand within a second",
+            example="retorque bench told --robots panda --trials 50 --json told.json",
+            module="bench.told",
+        ),
         "source-to-osc": Verb(
             summary="what is learnt under joint impedance, used in operational space (TAM, Table 2)",
-            example="retorque bench source-to-osc --adapters direct recursive --trials 100 --json osc.json",
+            example="retorque bench source-to-osc --adapters default direct --trials 100 --json osc.json",
             module="bench.source_to_osc",
         ),
         "push": Verb(
             summary="a box pushed to a pose by a planner, under every adapter (TAM, Table 1)",
-            example="retorque bench push --adapters direct tam-recursive --json push.json",
+            example="retorque bench push --adapters default direct --json push.json",
             module="bench.policy_tasks",
-            settings="PushBench",
+            settings="PolicyTaskSettings",
             function="push",
         ),
         "flip": Verb(
             summary="a cube flipped onto its next face, under every adapter (TAM, Table 1)",
-            example="retorque bench flip --adapters direct tam-recursive --json flip.json",
+            example="retorque bench flip --adapters default direct --json flip.json",
             module="bench.policy_tasks",
-            settings="FlipBench",
+            settings="PolicyTaskSettings",
             function="flip",
         ),
         "ball": Verb(
             summary="a ball balanced on a plate from goal to goal, under every adapter (TAM, Table 1)",
-            example="retorque bench ball --adapters direct tam-recursive --json ball.json",
+            example="retorque bench ball --adapters default direct --json ball.json",
             module="bench.policy_tasks",
-            settings="BallBench",
+            settings="PolicyTaskSettings",
             function="ball",
         ),
         "tam-bottleneck": Verb(
@@ -101,7 +106,7 @@ BENCHES = VerbGroup(
         ),
         "mpc-adapter": Verb(
             summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
-            example="retorque bench mpc-adapter --adapter tam-recursive --json mpc-adapter.json",
+            example="retorque bench mpc-adapter --adapter default --json mpc-adapter.json",
             module="bench.mpc.mpc_adapter",
         ),
         "mpc-windows": Verb(
@@ -123,6 +128,11 @@ BENCHES = VerbGroup(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
             module="bench.comply.board_drawing",
+        ),
+        "rotate": Verb(
+            summary="objects turned in a hand, a ball turned on the floor (minimalist compliance, IV-D, IV-E)",
+            example="retorque bench rotate --trials 4 --methods retorque position --json rotate.json",
+            module="bench.comply.object_rotation",
         ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",

@@ -26,21 +26,30 @@ class FaultyReports:
 
     Args:
         target: what reports.
-        fault: one of `FAULTS`.
+        fault: one of `FAULTS`, or empty: its reports are right.
         start: when it begins [s].
         stop: when all is well again [s].
-        joint: the joint that is struck where it is one.
+        joint: the joint that is struck where it is one; or which in each trial, (trials, n) of bool.
         seed: of reports that are lost at random.
     """
 
     takes: Literal["torque", "position"]
 
     def __init__(
-        self, target: Target, fault: str, *, start: float = 3.0, stop: float = np.inf, joint: int = 1, seed: int = 0
+        self,
+        target: Target,
+        fault: str,
+        *,
+        start: float = 3.0,
+        stop: float = np.inf,
+        joint: int | Array = 1,
+        seed: int | np.random.Generator = 0,
     ):
-        if fault not in FAULTS:
+        if fault and fault not in FAULTS:
             raise unknown("fault", fault, FAULTS)
-        self.target, self.fault, self.joint = target, fault, joint
+        self.target, self.fault = target, fault
+        self.struck = np.arange(target.position.shape[-1]) == joint if isinstance(joint, int) else joint
+        """(n,) or (trials, n) joints that a fault of one joint strikes."""
         self.timestep, self.takes = target.timestep, target.takes
         self.position, self.velocity = target.position, target.velocity
         self._start, self._stop = start, stop
@@ -56,7 +65,7 @@ class FaultyReports:
         state = self.target.read()
         told = state
         now = state.time
-        if self._start <= now < self._stop:
+        if self.fault and self._start <= now < self._stop:
             if self.first is None:
                 self.first = self.last or state
             told = State(state.time, state.position.copy(), state.velocity.copy(), state.torque.copy())
@@ -75,52 +84,50 @@ class FaultyReports:
 
 def _times(what: str, factor: float, one: bool = False) -> Callable[[FaultyReports, State], None]:
     def apply(faulty: FaultyReports, state: State) -> None:
-        array = getattr(state, what)
-        array[..., faulty.joint if one else slice(None)] *= factor
+        getattr(state, what)[...] *= np.where(faulty.struck, factor, 1.0) if one else factor
 
     return apply
 
 
-def _frozen(faulty: FaultyReports, state: State) -> None:
-    assert faulty.first is not None
-    state.position[..., faulty.joint] = faulty.first.position[..., faulty.joint]
-    state.velocity[..., faulty.joint] = faulty.first.velocity[..., faulty.joint]
+def _kept(*what: str, one: bool = False) -> Callable[[FaultyReports, State], None]:
+    """Numbers stay what they were when the fault began."""
 
+    def apply(faulty: FaultyReports, state: State) -> None:
+        assert faulty.first is not None
+        for name in what:
+            np.copyto(getattr(state, name), getattr(faulty.first, name), where=faulty.struck if one else True)
 
-def _stuck_position(faulty: FaultyReports, state: State) -> None:
-    assert faulty.first is not None
-    state.position[..., faulty.joint] = faulty.first.position[..., faulty.joint]
+    return apply
 
 
 def _dead(faulty: FaultyReports, state: State) -> None:
-    _stuck_position(faulty, state)
-    state.velocity[..., faulty.joint] = 0.0
+    _kept("position", one=True)(faulty, state)
+    np.copyto(state.velocity, 0.0, where=faulty.struck)
 
 
 def _slipped(faulty: FaultyReports, state: State) -> None:
-    state.position[..., faulty.joint] += SLIP
+    state.position[...] += np.where(faulty.struck, SLIP, 0.0)
 
 
-def _struck(faulty: FaultyReports, state: State) -> Array:
+def _lost(faulty: FaultyReports, state: State) -> Array:
     """Which trials are struck at random in this tick, (...)."""
     return np.asarray(faulty.rng.random(np.shape(state.position)[:-1]) < LOST)
 
 
 def _missing(faulty: FaultyReports, state: State) -> None:
-    struck = _struck(faulty, state)
+    struck = _lost(faulty, state)
     for array in (state.position, state.velocity, state.torque):
         array[struck] = np.nan
 
 
 def _missing_joint(faulty: FaultyReports, state: State) -> None:
-    state.position[..., faulty.joint] = np.nan
+    np.copyto(state.position, np.nan, where=faulty.struck)
 
 
 def _repeated(faulty: FaultyReports, state: State) -> None:
-    struck = _struck(faulty, state)
-    assert faulty.last is not None
+    struck, last = _lost(faulty, state), faulty.last or state
     for name in ("position", "velocity", "torque"):
-        getattr(state, name)[struck] = getattr(faulty.last, name)[struck]
+        getattr(state, name)[struck] = getattr(last, name)[struck]
 
 
 def _set_back(faulty: FaultyReports, state: State) -> None:
@@ -135,13 +142,17 @@ FAULTS: dict[str, Callable[[FaultyReports, State], None]] = {
     "torque zero": _times("torque", 0.0),
     "torque flipped": _times("torque", -1.0),
     "torque scaled": _times("torque", 1.5),
+    "torque stuck": _kept("torque"),
     "torque zero, one joint": _times("torque", 0.0, one=True),
     "velocity zero": _times("velocity", 0.0),
+    "velocity flipped": _times("velocity", -1.0),
+    "velocity scaled": _times("velocity", 1.5),
+    "velocity stuck": _kept("velocity"),
     "velocity zero, one joint": _times("velocity", 0.0, one=True),
     "velocity flipped, one joint": _times("velocity", -1.0, one=True),
     "velocity scaled, one joint": _times("velocity", 1.5, one=True),
-    "frozen joint": _frozen,
-    "stuck position": _stuck_position,
+    "frozen joint": _kept("position", "velocity", one=True),
+    "stuck position": _kept("position", one=True),
     "dead encoder": _dead,
     "slipped encoder": _slipped,
     "5 % missing": _missing,

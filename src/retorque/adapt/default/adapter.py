@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.default.explanations import TOUCH, Explanations
+from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
@@ -26,7 +27,7 @@ AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
-LASTING = 0.9
+LASTING = 0.4
 """[s]"""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
@@ -45,14 +46,17 @@ PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
 """A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
-FOLLOW = 0.16
-"""Share of a new residual that the felt torque takes over: it follows within 30 ms."""
 YOUNG = (0.3, 0.6)
 """Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
 MOST_FELT = 0.8
 """Largest torque from outside that is yielded to, as a share of the torque limit."""
-WALK, WALK_EVERY = 0.2, 5
+TOUCH = 0.15
+"""Standard deviation of a lasting touch's torques, as a share of the torque limits."""
+WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
+YOUTH, AGAIN, QUIET = 1.0, 0.25, 0.12
+"""An estimate that has learnt for less than the first, is disputed for longer than the second, and has had no push in
+the network's sight for the third, was led astray when it began: it starts again [s]."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -83,12 +87,13 @@ class Default(TamRecursive):
         "_undo_mean",
         "_undo_root",
         "_felt",
-        "_place",
+        "_under_touch",
         "_walked",
+        "_learnt_for",
+        "_quiet_for",
     )
     periods = (1e-3, 5e-3)
     gain_doubt = 0.15
-    touch = TOUCH
 
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
@@ -97,6 +102,7 @@ class Default(TamRecursive):
         lightest = profile_of(robot).armature_max / GAIN
         weight = np.diagonal(RigidBody(robot).mass_matrix(robot.home))
         self._ideal = RigidBody(robot, armature=robot.armature + np.maximum(lightest - weight, 0.0))
+        self.touch = robot.n
         super().__init__(robot, trials, timestep, seed, weights=weights)
 
     def reset(self) -> None:
@@ -119,12 +125,13 @@ class Default(TamRecursive):
         self._undo_root = np.zeros((self.trials, size, size))
         self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
         self._reopening = Reopening(self.model, self._explanations.columns)
-        self._felt = np.zeros((self.trials, self.robot.n))
-        self._place = np.full(self.trials, -1)
+        self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
+        self._learnt_for = np.zeros(self.trials)
+        self._quiet_for = np.zeros(self.trials)
         super().reset()
-        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
-        self._filter.root[:] = self._old_roots[:] = closed
+        self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
+        self._start_again(np.ones(self.trials, dtype=bool))
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -139,6 +146,7 @@ class Default(TamRecursive):
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
             self._old_means[:, wrong], self._old_roots[:, wrong] = self._undo_mean[wrong], self._undo_root[wrong]
             self._refuted[wrong] += 1.0
+            self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
         for back, age in ((begins & ~sudden & ~wrong, 0), (lasts, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
@@ -151,7 +159,7 @@ class Default(TamRecursive):
         if begins.any():
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
-            self._place[begins] = -1
+            self._under_touch[begins] = False
             self._calm_for[begins] = 0.0
             self.disputed |= begins
         if self.disputed.any():
@@ -161,13 +169,9 @@ class Default(TamRecursive):
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)
+        self._learnt_for += self._step * equation.accepted
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
-
-    def _absorb(self, equation: Equation) -> None:
-        before = self._evidence
-        super()._absorb(equation)
-        self._evidence = np.where(equation.accepted, self._evidence, before)  # what is not learnt from says nothing
 
     def _refresh(self) -> None:
         super()._refresh()
@@ -224,29 +228,45 @@ class Default(TamRecursive):
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
+        self._quiet_for = np.where(self._touching, 0.0, self._quiet_for + self._step)
+        young = self.disputed & (self._learnt_for < YOUTH) & (self._rest < REST)
+        astray = young & (self._disputed_for > AGAIN) & (self._quiet_for > QUIET)
+        if astray.any():
+            self._start_again(astray)
+
+    def _start_again(self, which: Array) -> None:
+        """Back to the prior, gains believed near one, in some trials (trials,)."""
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.mean[which], self._filter.root[which] = 0.0, closed
+        self._old_means[:, which], self._old_roots[:, which] = 0.0, closed
+        self._own_since[which], self._refuted[which], self._learnt_for[which] = np.inf, 0.0, 0.0
+        self.disputed &= ~which
 
     def _learn_touched(self, equation: Equation, weighed: Array) -> None:
-        """Learn on under a touch whose place is known, the wrench among the unknowns."""
-        where = self._explanations.touched()
+        """Learn on under a touch that lasts, any torques at the joints among the unknowns: what they cannot follow,
+        as friction that turns with the motion, is the robot's own."""
         ready = np.zeros(self.trials, dtype=bool)
         ready[weighed] = True
-        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (where >= 0) & (self._rest < REST)
-        moved = ready & (where != self._place)
+        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (self._rest < REST)
         part, trials = self.model.touch_part, np.flatnonzero(ready)
-        self._filter.renew(np.flatnonzero(moved), part)
-        self._place = np.where(ready, where, self._place)
+        self._filter.renew(np.flatnonzero(ready & ~self._under_touch), part)
+        self._under_touch = ready | (self._under_touch & self.disputed)
         if len(trials) == 0:
             return
         self._walked += 1
         if self._walked % WALK_EVERY == 0:
             self._filter.walk(trials, part, WALK * np.sqrt(WALK_EVERY * self._step))
         rows = np.where(ready[:, None, None], equation.rows, 0.0)
-        rows[trials, :, part] = self._explanations.touch_rows(where[trials], equation.position[trials])
+        rows[trials, :, part] = -np.diag(TOUCH * self._strength)
         expected, spread = self._filter.predict(rows)
         innovation = np.where(ready[:, None], equation.torque - equation.prior - expected, 0.0)
         noise = self._noise * equation.noise_factor + self._disturbance.total
-        self._filter.update(innovation, rows, spread, noise)
+        self._filter.update(innovation, rows, spread, noise, forget=False)
         self._constrain(ready)
+
+    def changed(self, within: float) -> Array:
+        """(trials,) where a payload, drive or joint has changed within so many seconds, as far as that stands."""
+        return self._own_since <= within
 
     def _carried(self) -> Array:
         """Mass beyond the ideal last link's that can be put down, as far as the estimate knows (trials,) [kg]."""
@@ -307,13 +327,11 @@ class Default(TamRecursive):
 
     def _answer(self, external: Array, own: Array) -> None:
         """The network's word counts while a mismatch is young; what lasts from outside is what the estimate misses."""
-        residual = self.residuals.newest
-        sound = self.residuals.sound[:, None]
-        self._felt += np.where(sound, FOLLOW * (-residual - self._felt), 0.0)
+        felt = self._felt.take(self.residuals.newest, self.residuals.sound)
         share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         super()._answer(external, own)
         self._pushed += share[:, None] * (
-            np.clip(self._felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
+            np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
         most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)

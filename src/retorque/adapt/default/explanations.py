@@ -19,12 +19,12 @@ ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
 PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
-TOUCH = 6
-"""Numbers that describe a touch at one place."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 MOST_GAIN = 0.3
 """Largest change of the drives that is taken for one."""
+OWN_WIDTH = 0.05
+"""Velocity over which the friction of a joint that changed switches [rad/s]."""
 ARM_TORQUE = 87.0
 """Largest torque limit of the Panda: other robots' pushes are scaled by theirs [N·m]."""
 
@@ -63,7 +63,6 @@ class Explanations:
         size = float(np.max(limit)) / ARM_TORQUE
         self._links = _arm_frames(robot)
         wrench = size * np.array([HAND_FORCE] * 3 + [HAND_MOMENT] * 3)
-        self._wrench, self._force = wrench, size * ARM_FORCE
         mass = max(2.0 * profile.payload_mass[1], 0.1)
         reach = 2.0 * profile.payload_centre
         carried = np.array([mass, *[mass * reach] * 3, *[mass * reach**2] * 6, 0.1])
@@ -101,24 +100,11 @@ class Explanations:
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
         carried = self._body.regressor(q, qd, qdd)[..., self.columns]
         self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
-        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / 0.05), qd], axis=-1)
+        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / OWN_WIDTH), qd], axis=-1)
         for j, hypothesis in enumerate(self.joints):
             rows = np.zeros((len(y), n, own.shape[-1]))
             rows[:, j] = own[:, j]
             hypothesis.take(which, y, rows, noise, w)
-
-    def touched(self) -> Array:
-        """(trials,) where something touches: 0 the hand, 1 the arm, -1 neither for certain."""
-        hand, arm, anything = (h.evidence for h in (self._hand, self._arm, self._anything))
-        return np.where(np.maximum(hand, arm) < anything, -1, np.where(hand >= arm, 0, 1))
-
-    def touch_rows(self, where: Array, q: Array) -> Array:
-        """Torque for each prior standard deviation of a touch at hand or arm, (m, n, TOUCH), for places (m,)."""
-        hand, arm = self._touches(q)
-        rows = hand * self._wrench
-        force = np.zeros_like(rows)
-        force[..., :3] = arm * self._force
-        return np.where(where[:, None, None] == 0, rows, force)
 
     def _touches(self, q: Array) -> tuple[Array, Array]:
         """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""

@@ -165,18 +165,19 @@ class Recursive(Adapter):
         expected, spread = self._filter.predict(rows)
         innovation = measured - expected
         noise = self._noise * equation.noise_factor
-        self._weigh(np.where(use[:, None], equation.torque - equation.ideal, 0.0), innovation, spread, noise)
+        self._weigh(equation, innovation, spread, noise)
         self._filter.update(innovation, rows, spread, noise)
         self._constrain(use)
         expected, spread = self._filter.predict(rows)
         self._learn_noise(measured - expected, np.sum(spread * spread, axis=1), use)
 
-    def _weigh(self, mismatch: Array, innovation: Array, spread: Array, noise: Array) -> None:
+    def _weigh(self, equation: Equation, innovation: Array, spread: Array, noise: Array) -> None:
         """Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's.
 
         Without it, a robot with nothing hidden would be corrected for the average hidden payload before the first
-        equations say otherwise.
+        equations say otherwise. An equation that is not learnt from says nothing about that either.
         """
+        mismatch = equation.torque - equation.ideal
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(noise.shape[-1])
         covariance[:, index, index] += noise
@@ -184,7 +185,8 @@ class Recursive(Adapter):
         white = np.linalg.solve(root, innovation[..., None])[..., 0]
         hidden = -0.5 * np.sum(white * white, axis=-1) - np.sum(np.log(root[:, index, index]), axis=-1)
         nothing = -0.5 * np.sum(mismatch * mismatch / noise + np.log(noise), axis=-1)
-        self._evidence = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
+        evidence = np.clip(0.995 * self._evidence + hidden - nothing, -8.0, 8.0)
+        self._evidence = np.where(equation.accepted, evidence, self._evidence)
 
     def _constrain(self, use: Array) -> None:
         """Move the joint unknown that is farthest out of its bounds back onto them, in each used trial that has one."""

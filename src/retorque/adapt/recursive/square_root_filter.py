@@ -38,7 +38,7 @@ class SquareRootFilter:
         expected = np.matmul(rows, self.mean[..., None])[..., 0]
         return expected, np.matmul(np.swapaxes(self.root, -1, -2), np.swapaxes(rows, -1, -2))
 
-    def update(self, innovation: Array, rows: Array, spread: Array, noise: Array) -> None:
+    def update(self, innovation: Array, rows: Array, spread: Array, noise: Array, *, forget: bool = True) -> None:
         """Take in a measurement.
 
         Args:
@@ -46,8 +46,9 @@ class SquareRootFilter:
             rows: H (trials, m, size); a row of zeros is a measurement that is left out.
             spread: F of `predict` (trials, size, m).
             noise: variance of each measurement (trials, m).
+            forget: whether it takes the place of older ones.
         """
-        if self.forgetting < 1.0:
+        if forget and self.forgetting < 1.0:
             spread = self._forget(rows, spread)
         turned = np.swapaxes(spread, -1, -2)
         covariance = np.matmul(turned, spread)
@@ -63,7 +64,7 @@ class SquareRootFilter:
         self.mean += gain[..., 0]
         middle = np.matmul(np.swapaxes(inverse, -1, -2), np.linalg.inv(deviation))
         self.root -= np.matmul(np.matmul(reach, middle), turned)
-        if self.forgetting < 1.0:
+        if forget and self.forgetting < 1.0:
             self._cap()
 
     def widen(self, trial: int, columns: Array) -> None:

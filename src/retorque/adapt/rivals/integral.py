@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.adapt.rivals.bounded import Bounded, BoundedSettings
 from retorque.adapt.rivals.ideal_velocity import IdealVelocity, joint_inertia
-from retorque.loop.adapter import Adapter
-from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntegralSettings:
+class IntegralSettings(BoundedSettings):
     """Settings of the integral action."""
 
     proportional: float = 100.0
@@ -23,38 +22,27 @@ class IntegralSettings:
     """The same for each rad that is lacking [1/s²]."""
     memory: float = 2.0
     """Time over which a lacking velocity is forgotten [s]."""
-    share: float = 0.4
-    """Largest correction, as a share of the joint's torque limit."""
 
 
-class Integral(Adapter):
+class Integral(Bounded[IntegralSettings]):
     """c = M_d (k_p s + k_i ∫ s dt), s being the velocity that the ideal robot would have gained and this one has not.
 
     The sum is clamped joint by joint, and what is beyond is forgotten rather than stored up. It knows neither the
     robot's coupling nor any reason for what is lacking: against a wall it presses up to its bound.
     """
 
-    periods = (5e-4, 0.01)
     settings_type = IntegralSettings
     remembered: tuple[str, ...] = ("_ideal", "_missing", "_sum")
 
-    def __init__(
-        self,
-        robot: Robot,
-        trials: int,
-        timestep: float = 1e-3,
-        seed: int = 0,
-        *,
-        settings: IntegralSettings | None = None,
-    ):
-        super().__init__(robot, trials, timestep, seed)
-        self.settings = s = settings or IntegralSettings()
-        inertia = joint_inertia(robot)
+    @classmethod
+    def usual_settings(cls) -> IntegralSettings:
+        return IntegralSettings()
+
+    def _make(self) -> None:
+        s, inertia = self.settings, joint_inertia(self.robot)
         self._proportional, self._integral = s.proportional * inertia, s.integral * inertia
-        self._most = s.share * np.minimum(robot.torque_limit, 1e3)
-        self._ideal = IdealVelocity(robot, trials, timestep, s.memory)
-        self._missing = np.zeros((trials, robot.n))
-        self._sum = np.zeros((trials, robot.n))  # [N·m]
+        self._ideal = IdealVelocity(self.robot, self.trials, self.timestep, s.memory)
+        self._missing, self._sum = self._rows(), self._rows()  # [rad/s], [N·m]
 
     def reset(self) -> None:
         self._ideal.reset()
@@ -67,11 +55,11 @@ class Integral(Adapter):
 
     def observe(self, state: State) -> None:
         missing = self._ideal.observe(state)
-        self._missing = self._ideal.hold(missing, self._most / self._proportional)
+        self._missing = self._ideal.hold(missing, self.most / self._proportional)
         grown = self._sum + self.timestep * self._integral * self._missing
-        self._sum = np.clip(grown, -self._most, self._most)
+        self._sum = np.clip(grown, -self.most, self.most)
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         self._ideal.command(state, nominal_torque)
         added = self._proportional * self._missing + self._sum
-        return nominal_torque + np.clip(added, -self._most, self._most)
+        return nominal_torque + np.clip(added, -self.most, self.most)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.loop.adapter import Adapter
+from retorque.adapt.rivals.bounded import Bounded, BoundedSettings
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -18,7 +17,7 @@ AHEAD = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObserverSettings:
+class ObserverSettings(BoundedSettings):
     """Settings of the observer."""
 
     bandwidth: float = 100.0
@@ -27,37 +26,28 @@ class ObserverSettings:
     """Largest disturbance that is fed forward, as a share of the joint's torque limit."""
 
 
-class Observer(Adapter):
+class Observer(Bounded[ObserverSettings]):
     """Whatever the ideal model cannot explain is a disturbance, and is cancelled (De Luca and Mattone, 2003).
 
     r = K (p - ∫ (τ + C(q, q̇)ᵀ q̇ - g(q) + r) dt) with p = M(q) q̇ follows the disturbance with a lag of 1/K; the
     correction is -r. It needs neither training nor motion, and knows no difference between friction, payload and touch.
     """
 
-    periods = (5e-4, 0.01)
     settings_type = ObserverSettings
     remembered: tuple[str, ...] = ("_sum", "disturbance", "_known")
 
-    def __init__(
-        self,
-        robot: Robot,
-        trials: int,
-        timestep: float = 1e-3,
-        seed: int = 0,
-        *,
-        settings: ObserverSettings | None = None,
-    ):
-        super().__init__(robot, trials, timestep, seed)
-        self.settings = s = settings or ObserverSettings()
-        if not 0.0 < s.bandwidth * timestep < 1.0:
-            raise RetorqueError(f"the observer's bandwidth must lie between 0 and {1.0 / timestep:.0f} rad/s")
-        self._body = RigidBody(robot)
-        self._weightless = RigidBody(replace(robot, gravity=(0.0, 0.0, 0.0)))
-        self._most = s.share * np.minimum(robot.torque_limit, 1e3)
-        self._sum = np.zeros((trials, robot.n))
-        self.disturbance = np.zeros((trials, robot.n))
+    @classmethod
+    def usual_settings(cls) -> ObserverSettings:
+        return ObserverSettings()
+
+    def _make(self) -> None:
+        if not 0.0 < self.settings.bandwidth * self.timestep < 1.0:
+            raise RetorqueError(f"the observer's bandwidth must lie between 0 and {1.0 / self.timestep:.0f} rad/s")
+        self._body = RigidBody(self.robot)
+        self._weightless = RigidBody(replace(self.robot, gravity=(0.0, 0.0, 0.0)))
+        self._sum, self.disturbance = self._rows(), self._rows()
         """(trials, n) torque that pushes the robot beside its motors, as far as it is known [N·m]."""
-        self._known = np.zeros(trials, dtype=bool)
+        self._known = np.zeros(self.trials, dtype=bool)
 
     def reset(self) -> None:
         self._known[:] = False
@@ -75,7 +65,7 @@ class Observer(Adapter):
         pull = (later - momentum) / AHEAD - self._body.bias(q, v)
         step = self._sum + dt * (torque + pull + self.disturbance)
         fresh = k * (momentum - step)
-        fresh = np.clip(fresh, -self._most, self._most)
+        fresh = np.clip(fresh, -self.most, self.most)
         use = (good & self._known)[:, None]
         self.disturbance = np.where(use, fresh, self.disturbance)
         self._sum = np.where(good[:, None], momentum - self.disturbance / k, self._sum)

@@ -10,7 +10,7 @@ from typing import Literal
 class SupervisorSettings:
     """Settings of the supervisor."""
 
-    enable_ramp: float = 1.0
+    enable_ramp: float = 0.05
     """Time over which the correction fades in after a start or a reset [s]."""
     recovery: float = 0.1
     """The same after it had to fade [s]."""

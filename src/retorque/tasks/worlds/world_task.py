@@ -15,6 +15,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import Effect, effect
+from retorque.simulate.report_faults import FaultyReports
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
@@ -24,7 +25,7 @@ from retorque.tasks.worlds.bodies import true_body, wider
 from retorque.tasks.worlds.changes import Changes
 from retorque.tasks.worlds.motions import LEARN, Punctual, reference
 from retorque.tasks.worlds.position_friction import PositionFriction
-from retorque.tasks.worlds.reports import BrokenReports
+from retorque.tasks.worlds.reports import broken_reports
 from retorque.tasks.worlds.touches import apply, touch_of, with_middle
 from retorque.tasks.worlds.walls import END, wall_place
 from retorque.work.array import Array
@@ -90,7 +91,7 @@ class WorldTask:
     def ideal(self, progress: Callable[[int], None] | None = None) -> WorldRun:
         """How the ideal robot moves, whose reports are right and at which nothing changes."""
         target = self._target(with_middle(self.robot), Parameters.ideal(self.robot, self.trials), None, [])
-        return self._run(target, BrokenReports(target, "", 0), None, progress)
+        return self._run(target, broken_reports(target, "", 0), None, progress)
 
     def adapted(
         self,
@@ -104,7 +105,7 @@ class WorldTask:
             progress: told of the ticks done.
         """
         target = self._target(self._body, self.changes.first(), self.sensors, self._effects())
-        plant = BrokenReports(target, self.world.fault, self._fault_seed)
+        plant = broken_reports(target, self.world.fault, self._fault_seed)
         return self._run(target, plant, make(lambda: target.parameters), progress)
 
     def _effects(self) -> list[Effect]:
@@ -135,7 +136,7 @@ class WorldTask:
     def _run(
         self,
         target: Target,
-        plant: BrokenReports,
+        plant: FaultyReports,
         adapter: Adapter | None,
         progress: Callable[[int], None] | None,
     ) -> WorldRun:

@@ -47,7 +47,7 @@ class MyRobot:
 plant = MyRobot()
 policy = WindowedSines.sample(robot.home, profile.tracking_amplitude, (), duration=16.0, seed=2)
 controller = JointImpedance(robot, profile.tracking_stiffness, profile.tracking_damping)
-adapter = Supervisor(make_adapter("recursive", robot))
+adapter = Supervisor(make_adapter("default", robot))
 
 late = 0
 errors = []

@@ -82,7 +82,7 @@ if __name__ == "__main__":
     controller = JointImpedance(robot, profile.tracking_stiffness, profile.tracking_damping)
     hidden = Parameters.sample(robot, profile, 1, seed=7)
     ideal = run(Loop(Target(robot, Parameters.ideal(robot, 1)), motion, controller), motion.duration)
-    for adapter in (make_adapter("direct", robot, 1), ConstantTorque(robot, 1), make_adapter("recursive", robot, 1)):
+    for adapter in (make_adapter("direct", robot, 1), ConstantTorque(robot, 1), make_adapter("default", robot, 1)):
         loop = Loop(Target(robot, hidden), motion, controller, Supervisor(adapter))
         error = run(loop, motion.duration).position - ideal.position
         print(

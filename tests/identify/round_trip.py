@@ -87,7 +87,7 @@ def record(robot: Robot, kind: Kind, seed: int, folder: Path) -> Path:
     return path
 
 
-def identified_card(robot: Robot, kind: Kind, seed: int, folder: Path, friction: str = "presliding") -> Path:
+def identified_card(robot: Robot, kind: Kind, seed: int, folder: Path, friction: str = "auto") -> Path:
     """From the log to the written card."""
     log = record(robot, kind, seed, folder)
     where = folder / f"{log.stem}-{friction}"

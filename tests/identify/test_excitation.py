@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
+from retorque.identify.excite.cell import Cell, Wall, read_cell
 from retorque.identify.excite.collision import Clearance
 from retorque.identify.excite.excitation import Excitation, Excited, excite
 from retorque.identify.excite.excite_command import ExciteSettings
@@ -15,7 +19,7 @@ from retorque.identify.excite.fourier import Fourier, at_rest
 from retorque.identify.excite.play import samples, write_csv
 from retorque.logs.log import Log
 from retorque.physics.rigid_body import RigidBody
-from retorque.robots.robot import Robot
+from retorque.robots.robot import Geom, Robot
 from retorque.work.errors import RetorqueError
 
 SETTINGS = Excitation(time=8.0, harmonics=3, starts=1, iterations=3, seed=1)
@@ -95,3 +99,126 @@ def test_a_folder_that_cannot_be_written_is_refused_first(tmp_path: Path) -> Non
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(RetorqueError, match="name a folder"):
             command(ExciteSettings(robot="z1", out=out))
+
+
+def test_a_wrist_below_the_floor_is_seen_and_the_bolted_link_is_not() -> None:
+    ur = Robot.load("ur10e")
+    floor = Clearance(ur, 0.02, Cell().with_floor(0.0))
+    down = np.array([0.0, 0.4, 0.6, -1.57, -1.57, 0.0])
+    assert floor.smallest(down[None]) < 0.0 < Clearance(ur, 0.02).smallest(down[None])
+    assert "cell/floor" in floor.nearest(down[None])[1]
+    assert floor.smallest(np.asarray(ur.home)[None]) > 0.0
+
+
+def test_distances_to_walls_and_things_are_those_of_geometry(robot: Robot) -> None:
+    """A ball at the hand: its distance to planes and a box is known exactly."""
+    tool = Geom(shape="sphere", size=(0.05,), position=(0.3, 0.0, 0.0))
+    body, q = RigidBody(robot), np.asarray(robot.home, dtype=float)
+    at, facing = body.frame_pose(robot.end_effector, q)
+    centre = at + facing @ np.array([0.3, 0.0, 0.0])
+    wall = Wall(name="wall", normal=(-1.0, 0.0, 0.0), offset=float(-centre[0] - 0.06))
+    found, pair = Clearance(robot, 0.05, Cell(walls=(wall,), tool=tool)).nearest(q[None])
+    assert np.isclose(found, 0.01, atol=1e-9) and set(pair) == {"cell/wall", "cell/tool"}
+    box = Geom(shape="box", size=(0.1, 0.1, 0.1), position=tuple(centre + np.array([0.0, 0.0, 0.16])))
+    found, pair = Clearance(robot, 0.05, Cell(things=(("shelf", box),), tool=tool)).nearest(q[None])
+    assert np.isclose(found, 0.01, atol=1e-6) and "cell/shelf" in pair
+    with pytest.raises(RetorqueError, match="overlap by"):
+        Clearance(robot, 0.05, Cell(walls=(replace(wall, offset=float(-centre[0])),), tool=tool))
+
+
+CELL = """
+floor = 0.0
+[[wall]]
+name = "fence"
+normal = [-2.0, 0.0, 0.0]
+offset = -0.6
+[[thing]]
+name = "table"
+shape = "box"
+size = [0.2, 0.2, 0.02]
+position = [0.5, 0.3, 0.02]
+[tool]
+shape = "capsule"
+size = [0.02, 0.05]
+position = [0.05, 0.0, 0.0]
+[limits]
+velocity = 1.0
+acceleration = [3.0, 2.0, 3.0, 4.0, 4.0, 4.0]
+lower = -2.5
+"""
+
+
+def test_a_motion_keeps_out_of_everything_in_its_cell(robot: Robot, tmp_path: Path) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(CELL)
+    cell = read_cell(path)
+    assert [wall.name for wall in cell.walls] == ["fence", "floor"] and cell.walls[0].normal == (-1.0, 0.0, 0.0)
+    out = tmp_path / "out"
+    every: tuple[Literal["urscript", "franka", "ros"], ...] = ("urscript", "franka", "ros")
+    settings = ExciteSettings(
+        robot="z1", time=6.0, harmonics=3, starts=1, iterations=1, rate=200.0, cell=path, controllers=every, out=out
+    )
+    assert all(not isinstance(written, Exception) for _, written in command(settings).write_files())
+    table = np.genfromtxt(out / "z1_excitation.csv", delimiter=",", names=True)
+    time, q, qd, qdd = (
+        table["time"],
+        *(np.stack([table[f"{stem}{k}"] for k in range(1, 7)], axis=1) for stem in ("q", "qd", "qdd")),
+    )
+    assert Clearance(robot, 0.02, cell).smallest(q) > 0.0
+    assert (
+        np.all(q >= -2.5) and np.all(np.abs(qd) <= 1.0) and np.all(np.abs(qdd) <= 1.001 * np.array(cell.acceleration))
+    )
+    check_controller_files(robot, out, time, q, qd)
+
+
+def check_controller_files(robot: Robot, out: Path, time: np.ndarray, q: np.ndarray, qd: np.ndarray) -> None:
+    """What each controller would play is the motion of the CSV."""
+    script = (out / "z1_excitation.script").read_text()
+    targets = np.array([
+        [float(value) for value in line.split("[")[1].split("]")[0].split(",")]
+        for line in script.splitlines() if line.startswith("  servoj(")
+    ])  # fmt: skip
+    wanted = np.stack([np.interp(0.008 * np.arange(len(targets) - 1), time, q[:, j]) for j in range(robot.n)], axis=1)
+    assert np.allclose(targets[:-1], wanted, atol=2e-4) and np.allclose(targets[-1], robot.home, atol=1e-6)
+    assert (
+        script.startswith("def ") and script.rstrip().endswith("end") and np.abs(np.diff(targets, axis=0)).max() < 0.01
+    )
+    franka = json.loads((out / "z1_excitation.franka.json").read_text())
+    played, speed = np.array(franka["position_rad"]), np.array(franka["velocity_rad_s"])
+    assert franka["joint_names"] == list(robot.joint_names) and np.allclose(np.diff(franka["time_s"]), 1e-3, atol=1e-6)
+    assert np.allclose(np.gradient(played, 1e-3, axis=0)[1:-1], speed[1:-1], atol=2e-3)  # continuous, as libfranka asks
+    assert np.allclose(speed[[0, -1]], 0.0, atol=1e-9) and np.allclose(played[0], robot.home, atol=1e-8)
+    yaml = pytest.importorskip("ruamel.yaml")
+    lines = (out / "z1_excitation.ros.yaml").read_text().splitlines()
+    message = yaml.YAML(typ="safe").load("\n".join(lines[: 11 + 4 * 60]))  # the parser is slow
+    assert (
+        lines[4].startswith('- "')
+        and set(message) == {"header", "joint_names", "points"}
+        and message["joint_names"] == list(robot.joint_names)
+    )
+    stamps = [p["time_from_start"]["sec"] + 1e-9 * p["time_from_start"]["nanosec"] for p in message["points"]]
+    assert stamps[0] == 3.0 and np.all(np.diff(stamps) > 0.0)
+    velocity = np.array([p["velocities"] for p in message["points"]])
+    at = np.clip(np.array(stamps) - 3.0, 0.0, time[-1])
+    wanted = np.stack([np.interp(at, time, qd[:, j]) for j in range(robot.n)], axis=1)
+    assert np.allclose(velocity, wanted, atol=2e-3) and len(message["points"][0]["accelerations"]) == robot.n
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("flor = 0.0", "did you mean 'floor'"),
+        ("[[wall]]\nnormal = [0, 0, 0]\noffset = 1.0", "normal"),
+        ("[[thing]]\nshape = 'cone'\nsize = [1.0]", "unknown shape"),
+        ("[tool]\nshape = 'box'\nsize = [0.1, 0.1]", "3 numbers"),
+        ("[limits]\nvelocity = [1.0, 2.0]", "one number or one a joint"),
+        ("[limits]\nlower = 2.0", "outside of the cell"),
+        ("floor = 0.5", "overlap by"),
+        ("floor = ", "cannot read"),
+    ],
+)
+def test_a_cell_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "cell.toml"
+    path.write_text(text)
+    with pytest.raises(RetorqueError, match=words):
+        command(ExciteSettings(robot="z1", cell=path, out=tmp_path / "out", starts=1, iterations=0))

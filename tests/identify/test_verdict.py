@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from retorque.bench.models.damaged_logs import Settings, judged, recording, run
+from retorque.bench.models.damaged_logs import Settings, judged, record, recording, run
 from retorque.cli.main import main
+from retorque.identify.hybrid.recordings import FAST_PERIOD, fourier_paths
 from retorque.identify.methods.estimator import fit
 from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.regression import card_belief, compress, learn_noise
@@ -21,6 +23,7 @@ from retorque.identify.verdict.sample import KEPT, Sampled, shifted, thinned
 from retorque.identify.verdict.verdict import judge
 from retorque.logs.channels import Runs
 from retorque.physics.friction import preset
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
 Simulate = Callable[..., Any]
@@ -44,6 +47,48 @@ def log(simulate: Simulate) -> RawLog:
 def test_a_log_that_is_well_is_trusted(log: RawLog) -> None:
     verdict = judged(Robot.load("panda"), WELL, log)
     assert verdict.verdict == "trust" and not verdict.causes, verdict
+
+
+def noisy_wrist() -> RawLog:
+    """Sines of a Z1 and its card's own torques, with a noise that hides those of its wrist."""
+    robot, clock = Robot.load("z1"), np.arange(0.0, 8.0, 0.005)
+    rng = np.random.default_rng(1000)
+    q, qd, qdd = (np.zeros((len(clock), robot.n)) for _ in range(3))
+    for rate in 2.0 * np.pi * np.array([0.3, 0.7, 1.1]):
+        size, angle = rng.uniform(0.1, 0.25, robot.n), rate * clock[:, None] + rng.uniform(-np.pi, np.pi, robot.n)
+        q, qd = q + size * np.sin(angle), qd + size * rate * np.cos(angle)
+        qdd = qdd - size * rate**2 * np.sin(angle)
+    q = q + robot.home
+    torque = RigidBody(robot).inverse_dynamics(q, qd, qdd) + 0.05 * rng.standard_normal(q.shape)
+    return RawLog(time=clock, position=q, velocity=qd, torque=torque)
+
+
+def test_noise_is_not_mistaken_for_another_robot() -> None:
+    verdict = judged(Robot.load("z1"), WELL, noisy_wrist())
+    assert verdict.verdict == "trust" and not verdict.causes, verdict
+    assert verdict.evidence["unexplained_held_back"][-1] > 0.9
+    assert verdict.evidence["unexplained_beyond_noise"][-1] < 0.3
+    assert "hardly above its noise" in " ".join(verdict.reasons)
+
+
+def test_noise_in_place_of_a_torque_is_no_excuse() -> None:
+    """A loose wire: the card foresees far more than the channel's noise."""
+    log = noisy_wrist()
+    torque = log.torque.copy()
+    torque[:, 1] = 0.05 * np.random.default_rng(1001).standard_normal(len(torque))
+    verdict = judged(Robot.load("z1"), WELL, replace(log, torque=torque))
+    assert verdict.verdict != "trust", verdict
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "ur10e"])
+def test_a_stand_in_follows_its_path_and_is_trusted(name: str) -> None:
+    robot = Robot.load(name)
+    log = record(robot, 1001, 6.0)
+    path = fourier_paths(robot, 1, 1001)
+    rate = np.full(1, 1.0 / FAST_PERIOD)
+    wanted = path.at(log.time[:, None] / FAST_PERIOD, rate)[0][:, 0]
+    assert np.max(np.abs(log.position - wanted)) < 0.4  # up to 2.5 rad with gains made for bare links
+    assert judged(robot, WELL, log).verdict == "trust"
 
 
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
@@ -99,8 +144,6 @@ def test_exit_codes_and_files(log: RawLog, tmp_path: Path, capsys: pytest.Captur
 def test_a_dead_channel_has_no_say(simulate: Simulate) -> None:
     """The other joints' parameters are those found without the dead joint."""
     truth = simulate("panda", seconds=8.0)
-    from dataclasses import replace
-
     torque = truth.motion.torque.copy()
     torque[:, 0] = 3.0
     dead = replace(truth.motion, torque=torque)

@@ -5,86 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
+from dynamics_cases import far, hidden, knots
 
-from retorque.physics.dynamics import Dynamics, make_dynamics
-from retorque.physics.friction import PRESETS, Friction
+from retorque.physics.dynamics import make_dynamics
+from retorque.physics.friction import PRESETS
 from retorque.physics.parameters import Parameters
 from retorque.physics.selection import Selection
 from retorque.robots.command import Command
 from retorque.robots.library import names
-from retorque.robots.robot import Frame, Joint, Link, Robot
+from retorque.robots.robot import Robot
 from retorque.simulate.target import Target
-from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-H = 9  # one knot more than a block
-
-
-def hidden(robot: Robot, friction: Friction | None = None) -> Parameters:
-    """Everything that the dynamics know of, at once."""
-    rng, n = np.random.default_rng(3), robot.n
-    p = Parameters.ideal(robot, friction=friction or PRESETS["none"])
-    return replace(
-        p,
-        viscous=rng.uniform(0.0, 1.0, (n, 2)),
-        friction_amplitude=rng.uniform(0.1, 1.0, (n, 2)),
-        friction_slope=rng.uniform(2.0, 20.0, (n, 2)),
-        friction_shift=rng.uniform(-0.1, 0.1, (n, 2)),
-        torque_bias=rng.uniform(-1.0, 1.0, (n, 2)),
-        stiffness=rng.uniform(0.0, 2.0, n),
-        rest_position=rng.uniform(-1.0, 1.0, n),
-        armature=rng.uniform(0.01, 0.1, n),
-        friction_coefficients=rng.uniform(0.1, 1.0, (n, p.friction.count)),
-    )
-
-
-def knots(d: Dynamics, count: int = H) -> tuple[Array, Array]:
-    rng = np.random.default_rng(1)
-    q = [pin.randomConfiguration(d.body.model, -np.ones(d.nq), np.ones(d.nq)) for _ in range(count)]
-    x = np.concatenate([np.array(q), rng.standard_normal((count, d.nv))], axis=1)
-    return x, 3.0 * rng.standard_normal((count, d.inputs))
-
-
-def far(a: Array, b: Array) -> float:
-    return float(np.max(np.abs(a - b)) / np.max(np.abs(b)))
-
-
-@pytest.fixture(scope="module")
-def tangled() -> Robot:
-    """A sliding cart with a sloped axis, a passive pole and a second branch."""
-    links = (
-        Link(
-            name="cart",
-            parent="world",
-            joint=Joint(name="slide", kind="prismatic", axis=(0.6, 0.0, 0.8), torque_limit=20.0),
-            mass=1.5,
-            centre=(0.1, 0.0, 0.0),
-            inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
-        ),
-        Link(
-            name="pole",
-            parent="cart",
-            joint=Joint(name="hinge", axis=(0.0, 1.0, 0.0), torque_limit=0.0),
-            position=(0.0, 0.1, 0.2),
-            mass=0.5,
-            centre=(0.0, 0.0, 0.5),
-            inertia=(0.04, 0.05, 0.02, 0.001, 0.0, 0.0),
-        ),
-        Link(
-            name="arm",
-            parent="cart",
-            joint=Joint(name="elbow", axis=(0.0, 0.6, 0.8), torque_limit=5.0),
-            position=(0.3, 0.0, 0.0),
-            quaternion=(0.8, 0.6, 0.0, 0.0),
-            mass=0.7,
-            centre=(0.2, 0.1, 0.0),
-            inertia=(0.02, 0.03, 0.04, 0.0, 0.002, 0.0),
-        ),
-    )
-    end = Frame(link="arm")
-    return Robot(name="tangled", links=links, home=np.zeros(3), end_effector=end, payload_mount=end)
 
 
 @pytest.mark.parametrize("name", names())

@@ -36,6 +36,18 @@ def test_lateness_does_not_add_up() -> None:
     assert np.allclose(pacer.lateness()[1:], 2e-5)
 
 
+def test_a_priority_that_cannot_be_changes_nothing() -> None:
+    cores = os.sched_getaffinity(0)
+    for priority in (-1, 100):
+        with (
+            pytest.raises(RetorqueError, match="between 1 and 99"),
+            realtime(RealtimeSettings(priority=priority, core=min(cores))),
+        ):
+            pass
+    assert os.sched_getaffinity(0) == cores and gc.isenabled()
+    assert Pacer(1e-3).words() == "no ticks"
+
+
 def test_an_overrun_is_counted_and_its_periods_are_skipped() -> None:
     time = Time()
     pacer = Pacer(1e-3, time, time.sleep)

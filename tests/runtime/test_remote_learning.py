@@ -22,8 +22,9 @@ from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.robots.robot import Robot
 from retorque.runtime.drive import DriveSettings, run_drive
 from retorque.runtime.learning.learner_process import LearnerSpec, ProcessLink
+from retorque.runtime.learning.packets import BELIEF, identity, sealed
 from retorque.runtime.learning.remote_learning import RemoteLearning, Twin, decode_belief, encode_belief, inner_of
-from retorque.runtime.learning.udp_link import BELIEF, UdpLearner, UdpLink, address_of, identity, sealed
+from retorque.runtime.learning.udp_link import UdpLearner, UdpLink, address_of
 from retorque.runtime.realtime import Pacer
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError

@@ -15,7 +15,7 @@ from retorque.robots.robot import Robot
 from retorque.tasks.experiments import POLICIES, make_policy, make_task
 from retorque.tasks.policy_task import Robots, play
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
 from retorque.work.errors import unknown
 from retorque.work.jobs import report as report_work
 from retorque.work.jobs import run_jobs
@@ -89,6 +89,7 @@ def ball(settings: BallBench) -> Report:
 
 def _run(task: str, settings: PolicyTaskSettings) -> Report:
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
+    check_names("condition", "--conditions", settings.conditions, CONDITIONS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
     policy = settings.policy or POLICIES[task][0]

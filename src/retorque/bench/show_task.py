@@ -39,7 +39,7 @@ STILLS = 5
 class TaskSettings:
     """Settings of `retorque task`."""
 
-    adapter: str = "tam-recursive"
+    adapter: str = "default"
     """What corrects the torques: an adapter on board, or your own as MODULE:CLASS."""
     policy: str = ""
     """Which of the task's policies acts; default: the first that it has."""

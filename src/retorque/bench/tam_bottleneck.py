@@ -16,12 +16,16 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.bench.scatter import scatter_picture
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
-from retorque.work.checks import MOST_TRIALS, check_between
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import JobSettings
 
 PAPER = {16: (1.038, 0.200), 64: (0.977, 0.213), 256: (1.017, 0.341)}
 """Held-out torque RMSE [N·m] and invariance ratio of Table F.2, by the latent's size."""
+
+
+MOST_LATENT, MOST_STEPS = 4096, 10**9
+"""Beyond these no training ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +60,16 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Train each size, replay the crossed bank through it, and compare."""
-    if (
-        min(settings.conditions, settings.trajectories) < 2
-        or settings.steps < 1
-        or not settings.latents
-        or settings.duration < 1.0
-    ):
-        raise RetorqueError(
-            "the bank needs at least 2 conditions and 2 trajectories, and a training at least 1 step, and motions 1 s"
-        )
+    if min(settings.conditions, settings.trajectories) < 2:
+        raise RetorqueError("the bank needs at least 2 --conditions and 2 --trajectories to compare")
+    check_names("size", "--latents", settings.latents)
+    for size in settings.latents:
+        check_between("--latents", size, 1, MOST_LATENT)
+    check_between("--steps", settings.steps, 1, MOST_STEPS)
+    check_between("--shards", settings.shards, 1, MOST_TRIALS)
+    check_between("--rollouts", settings.rollouts, 1, MOST_TRIALS)
+    check_between("--duration", settings.duration, 1.0, 3600.0, "s")
+    check_between("--seed", settings.seed, 0, MOST_SEED - 1)  # the bank takes the next one
     settings.check_jobs()
     check_between("--conditions x --trajectories", settings.conditions * settings.trajectories, 4, MOST_TRIALS)
     context = Context(Robot.load(settings.robot))

@@ -16,6 +16,7 @@ from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
 from retorque.loop.trace import Trace
 from retorque.robots.robot import Robot
+from retorque.runtime.compiled.compiled_body import compiled_impedance
 from retorque.simulate.effects import EFFECTS
 from retorque.tasks.public_tracking import PublicTrackingTask, public_robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, fixed_base
@@ -129,7 +130,7 @@ def errors_of_part(
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
     kind = PublicTrackingTask if protocol == "public" else TrackingTask
     task = kind(Robot.load(name), world).part(rows)
-    ideal = ideal_motion(task, report_work)
+    ideal = ideal_motion(task, report_work, compiled=any(adapter.compiled for adapter in adapters))
     found = {}
     for adapter in adapters:
         trace = adapted_motion(task, adapter, report_work)
@@ -139,10 +140,10 @@ def errors_of_part(
     return found
 
 
-def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None) -> Trace:
+def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = None, *, compiled: bool = False) -> Trace:
     """How the ideal robot moves in the task; refused where it does not cope with it."""
     target = task.ideal(threads=1)
-    controller = task.controller()
+    controller = compiled_impedance(task.controller()) if compiled else task.controller()
     loop = Loop(target, task.reference, controller)
     trace = run_loop(loop, task.settings.duration, before=task.pushes(target), progress=progress)
     followed = None if task.settings.contact else np.array([task.reference.at(time).position for time in trace.time])
@@ -156,7 +157,10 @@ def adapted_motion(
     """How the targets move with an adapter."""
     target = task.target(threads=1)
     module = supervised(adapter, task.robot, task.settings.trials, task.adapter_seed, lambda: target.parameters)
-    loop = Loop(target, task.reference, task.controller(), module)
+    controller = task.controller()
+    if isinstance(adapter, AdapterChoice) and adapter.compiled:
+        controller = compiled_impedance(controller)
+    loop = Loop(target, task.reference, controller, module)
     return run_loop(loop, task.settings.duration, before=task.events(target), progress=progress)
 
 

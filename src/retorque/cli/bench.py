@@ -25,26 +25,26 @@ BENCHES = VerbGroup(
         ),
         "source-to-osc": Verb(
             summary="what is learnt under joint impedance, used in operational space (TAM, Table 2)",
-            example="retorque bench source-to-osc --adapters direct recursive --trials 100 --json osc.json",
+            example="retorque bench source-to-osc --adapters default direct --trials 100 --json osc.json",
             module="bench.source_to_osc",
         ),
         "push": Verb(
             summary="a box pushed to a pose by a planner, under every adapter (TAM, Table 1)",
-            example="retorque bench push --adapters direct tam-recursive --json push.json",
+            example="retorque bench push --adapters default direct --json push.json",
             module="bench.policy_tasks",
             settings="PushBench",
             function="push",
         ),
         "flip": Verb(
             summary="a cube flipped onto its next face, under every adapter (TAM, Table 1)",
-            example="retorque bench flip --adapters direct tam-recursive --json flip.json",
+            example="retorque bench flip --adapters default direct --json flip.json",
             module="bench.policy_tasks",
             settings="FlipBench",
             function="flip",
         ),
         "ball": Verb(
             summary="a ball balanced on a plate from goal to goal, under every adapter (TAM, Table 1)",
-            example="retorque bench ball --adapters direct tam-recursive --json ball.json",
+            example="retorque bench ball --adapters default direct --json ball.json",
             module="bench.policy_tasks",
             settings="BallBench",
             function="ball",
@@ -106,7 +106,7 @@ BENCHES = VerbGroup(
         ),
         "mpc-adapter": Verb(
             summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
-            example="retorque bench mpc-adapter --adapter tam-recursive --json mpc-adapter.json",
+            example="retorque bench mpc-adapter --adapter default --json mpc-adapter.json",
             module="bench.mpc.mpc_adapter",
         ),
         "mpc-speed": Verb(

@@ -6,7 +6,7 @@ from retorque.cli.verb import Verb
 
 DRIVE = Verb(
     summary="a robot under an adapter: watches, or with --act sends torques",
-    example="retorque drive --driver franka --host 192.168.1.1 --robot panda --adapter recursive --duration 60",
+    example="retorque drive --driver franka --host 192.168.1.1 --robot panda --adapter default --duration 60",
     module="runtime.drive",
     settings="DriveSettings",
     function="drive",
@@ -33,7 +33,7 @@ REPLAY = Verb(
 )
 LEARNER = Verb(
     summary="learns for a robot that another machine drives",
-    example="retorque learner --robot panda --adapter recursive --listen 127.0.0.1:5750",
+    example="retorque learner --robot panda --adapter default --listen 127.0.0.1:5750",
     module="cli.hardware.serve",
     settings="LearnerSettings",
     function="learner",

@@ -124,7 +124,7 @@ def _open_what_is_closed() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for the rest of the process)
     if lost:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (for the rest of the process)
-        _complain("standard output is closed: nothing can be printed")
+        _complain("standard output is closed: nothing can be printed; give it a place")
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -132,14 +132,13 @@ def _dispatch(arguments: list[str]) -> int:
     words, kind, summary = ["retorque"], "command", "Retorque makes a robot behave like its model."
     while True:
         if not arguments or arguments[0] in ("-h", "--help"):
-            _print(_help(words, summary, commands))
-            return 0 if arguments else 2
+            code = _print(_help(words, summary, commands))
+            return code if arguments else 2
         word = arguments.pop(0)
         if word == "--version" and len(words) == 1:
             from retorque import __version__
 
-            _print(f"retorque {__version__}")
-            return 0
+            return _print(f"retorque {__version__}")
         if word not in commands:
             raise unknown(kind, word, commands)
         words.append(word)
@@ -166,7 +165,12 @@ def _run(name: str, command: Verb, arguments: list[str]) -> int:
         sys.path.append(os.getcwd())
     with _interrupts_held():
         module = import_module(f"retorque.{command.module}")
-    settings = parse(name, command, getattr(module, command.settings), arguments)
+    try:
+        settings = parse(name, command, getattr(module, command.settings), arguments)
+    except SystemExit:  # its help was asked for
+        if _closed():
+            return 2
+        raise
     file = getattr(settings, "json", None)
     if file is not None:
         from retorque.work.files import check_file
@@ -203,6 +207,8 @@ def _end(outcome: Outcome) -> int:
     for what, style, markup in outcome.shown:
         console.print(what, style=style or None, markup=markup)
     code = (_print(text.getvalue().rstrip("\n")) if outcome.shown else 0) or outcome.code
+    if _closed() and any(not isinstance(written, RetorqueError) for _, written in files):
+        code = outcome.code  # the work has reached its file: nothing is lost
     for label, written in files:
         if isinstance(written, RetorqueError):
             code = _complain(str(written))
@@ -212,8 +218,15 @@ def _end(outcome: Outcome) -> int:
     return code
 
 
+def _closed() -> bool:
+    """Whether standard output was closed when we were called, so that what is printed goes nowhere."""
+    return getattr(sys.stdout, "name", "") == os.devnull
+
+
 def _print(text: str) -> int:
-    """Print to standard output; a reader that has left (head, less) is no error, a full disk is one."""
+    """Print to standard output; a reader that has left (head, less) is no error, a closed one or a full disk is."""
+    if _closed():
+        return 2
     try:
         print(text, flush=True)
     except BrokenPipeError:

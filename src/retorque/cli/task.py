@@ -8,7 +8,7 @@ from retorque.cli.verb import Verb, VerbGroup
 def _verb(name: str, summary: str) -> Verb:
     return Verb(
         summary=summary,
-        example=f"retorque task {name} --adapter tam-recursive --render {name}.png",
+        example=f"retorque task {name} --adapter default --render {name}.png",
         module="bench.show_task",
         settings=f"{name.capitalize()}Show",
         function=f"show_{name}",

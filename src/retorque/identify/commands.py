@@ -14,9 +14,11 @@ import tyro
 from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
+from retorque.identify.methods.start_state import learn_starts, with_starts
 from retorque.identify.methods.torque_model import TorqueModel
 from retorque.identify.report.export import check_exportable, export, no_links
-from retorque.identify.report.summary import as_json, base_table, joint_table, link_table, motor_table
+from retorque.identify.report.static_part import StaticPart
+from retorque.identify.report.summary import as_json, base_table, joint_table, link_table, motor_table, score_json
 from retorque.identify.verdict.sample import Sampled
 from retorque.identify.verdict.verdict import Verdict, judge
 from retorque.logs.clean import DamagedLog
@@ -27,7 +29,6 @@ from retorque.robots.library import load as load_robot
 from retorque.robots.robot import Robot
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_folder, versions
-from retorque.work.jobs import progress
 from retorque.work.outcome import Outcome
 
 
@@ -88,6 +89,9 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
         held = validate_log.load()
     friction, compared = choose("none" if settings.method in BLACK_BOXES else settings.friction, data, robot, out)
     estimate = fit_with_progress(settings.method, method, data, robot, friction)
+    data, estimate = _with_starts(settings, method, data, estimate, out)
+    if isinstance(held, Motion) and isinstance(estimate, Estimate):
+        held = with_starts(held, estimate)  # what it began with is no fault of the model
     train = estimate.score(data)
     validation = None if held is None else estimate.score(held)
     dropped = {"train": train_log.dropped}  # complete once the whole log has been read
@@ -95,6 +99,11 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
         dropped["validation"] = validate_log.dropped
     verdict = judge(data.motion(), robot, _judged_by(settings), train_log.findings)
     content = as_json(estimate, train, validation, dropped, plain(settings), verdict)
+    if isinstance(estimate, Estimate) and (settings.json or settings.report) and np.all(estimate.margins > 0.0):
+        static = StaticPart.of(estimate)
+        content["train"]["static"] = score_json(static.score(data))
+        if held is not None:
+            content["validation"]["static"] = score_json(static.score(held))
     if compared:
         content["friction"]["cross_validated_rmse"] = compared
     for name, record in dropped.items():
@@ -119,6 +128,26 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
 
         out.later("report", partial(write_report, estimate, data, held, content, settings.report))
     return out
+
+
+def _with_starts(
+    settings: IdentifySettings, method: Estimator, data: Sampled, estimate: TorqueModel, out: Outcome
+) -> tuple[Sampled, TorqueModel]:
+    """The data with the presliding states that it began with, and the model learnt from it, where they matter."""
+    motion = data.source
+    if not isinstance(motion, Motion) or not isinstance(estimate, Estimate):
+        return data, estimate
+
+    def refit(started: Motion) -> Estimate:
+        found = fit_with_progress(settings.method, method, started, estimate.robot, estimate.friction)
+        assert isinstance(found, Estimate)  # as the first time
+        return found
+
+    started, learnt = learn_starts(motion, estimate, refit)
+    if started is motion:
+        return data, estimate
+    out.show("friction that the log began with was learnt along (joints that stand still keep it)", style="dim")
+    return Sampled(started), learnt
 
 
 def _residual(
@@ -191,6 +220,7 @@ def fit_with_progress(
     if name not in BLACK_BOXES:
         return method.fit(data, robot, friction)
     from retorque.identify.methods.delan_estimator import DeepLagrangian
+    from retorque.work.jobs import progress
 
     assert isinstance(method, DeepLagrangian)  # the only black box
     with progress() as bar:

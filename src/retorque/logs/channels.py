@@ -29,6 +29,7 @@ class Runs:
     """(width,) time during which a column did not change from one row to the next [s]."""
     _since: Array = field(init=False)
     _last: Array | None = None
+    _last_time: float = 0.0
 
     def __post_init__(self) -> None:
         self.longest, self.total, self._since = (np.zeros(self.width) for _ in range(3))
@@ -37,20 +38,18 @@ class Runs:
         """Take in rows: times (rows,) and values (rows, width)."""
         if self._last is None:
             self._since = np.full(self.width, time[0])
-            self._last = values[0]
+            self._last, self._last_time = values[0], float(time[0])
         changed = np.diff(values, axis=0, prepend=self._last[None]) != 0.0
         steps = np.diff(time, prepend=time[0])
         self.total += np.sum(np.where((steps > 0.0) & (steps < 1.0), steps, 0.0)[:, None] * ~changed, axis=0)
+        before = np.concatenate([[self._last_time], time[:-1]])  # the row before each, also in the block before
         for j in range(self.width):
             at = np.flatnonzero(changed[:, j])
             edges = np.concatenate([[self._since[j]], time[at]])
-            if len(at):
-                ends = np.concatenate([time[np.maximum(at - 1, 0)], time[-1:]])
-            else:
-                ends = time[-1:]
+            ends = np.concatenate([before[at], time[-1:]])
             self.longest[j] = max(self.longest[j], float(np.max(ends - edges)))
             self._since[j] = edges[-1]
-        self._last = values[-1]
+        self._last, self._last_time = values[-1], float(time[-1])
 
 
 @dataclass

@@ -13,6 +13,8 @@ from retorque.work.errors import RetorqueError
 
 REACH = 0.02
 """A step that noise alone may make [rad]."""
+STANDS = 0.01
+"""Part of its velocity that the slope of a position stays below where it stands still: degrees leave 0.017 of it."""
 PATIENCE = 20
 """After so many rows that jumped away the robot really is elsewhere: the log has a hole."""
 
@@ -166,7 +168,7 @@ def check_velocity(q: Array, qd: Array, rate: float) -> None:
 def _why_not(slope: Array, qd: Array, bad: Array, size: Array, other: Array) -> tuple[str, str]:
     """The cause that explains velocities unlike the positions' slopes, and what to do."""
     moving = np.flatnonzero((size > 0.0) & (other > 0.0))
-    if np.all(size[bad] < 0.02 * other[bad]):
+    if np.all(size[bad] < STANDS * other[bad]):
         if len(bad) < len(size):
             return "frozen channel", "their positions stand still: the encoders are frozen"
         return "time unit", "the clock runs too slowly: say time_unit (ms, us or ns) in a mapping file (--columns)"
@@ -187,7 +189,7 @@ def _why_not(slope: Array, qd: Array, bad: Array, size: Array, other: Array) -> 
         return "scale", "the positions are in degrees: say position_scale = 0.01745 in a mapping file (--columns)"
     if straight and len(bad) == len(moving) and np.ptp(np.log(np.abs(own))) < 0.2:
         return "time unit", f"all are off by {1.0 / own[0]:.3g}: is the clock in another unit? say time_unit"
-    if np.any(size[bad] < 0.02 * other[bad]):
+    if np.any(size[bad] < STANDS * other[bad]):
         return "frozen channel", "some positions stand still: the encoders are frozen"
     return "permutation", "check the columns, their units and the number of joints"
 

@@ -111,8 +111,11 @@ def _lines(path: Path, broken: Callable[[], None]) -> Iterator[str]:
         wide = _encoding(path)
         if wide:
             text = io.TextIOWrapper(cast("Any", file), encoding=wide, errors="replace")
-            for wide_line in text:
-                yield wide_line.strip("\ufeff\r\n\x00 \t")
+            try:
+                for wide_line in text:
+                    yield wide_line.strip("\ufeff\r\n\x00 \t")
+            except (OSError, EOFError, zlib.error):
+                broken()
             return
         while True:
             try:

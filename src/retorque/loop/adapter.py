@@ -106,6 +106,7 @@ class Adapter(ABC):
         """What must be the same where it is loaded."""
         return {
             "adapter": type(self).__name__,
+            "robot": self.robot.name,  # many arms call their joints alike
             "joints": list(self.robot.joint_names),
             "trials": self.trials,
             "timestep": self.timestep,

@@ -80,7 +80,7 @@ class Supervisor(Adapter):
         self._everyone = np.ones(lead, dtype=bool)
         # Correction, its change and the torque of a tick; the last correction lies in the other of two arrays.
         self._work, self._turn = np.zeros((2, 3, *self._shape)), 0
-        self._rows = [tuple(work) for work in self._work]
+        self._works, self._rows = list(self._work), [tuple(work) for work in self._work]
         self._sizes, self._within = np.zeros((3, *self._shape)), np.zeros((3, *self._shape), dtype=bool)
         self._clear()
 
@@ -177,7 +177,7 @@ class Supervisor(Adapter):
         np.subtract(correction, self._last, out=change)
         np.add(nominal, correction, out=torque)
         sizes, within = self._sizes, self._within
-        np.abs(self._work[self._turn], out=sizes)
+        np.abs(self._works[self._turn], out=sizes)
         np.less_equal(sizes, self._bounds, out=within)
         if np.count_nonzero(within) != within.size:  # cheaper than `all`; NaN is not within
             return None, asked

@@ -13,6 +13,12 @@ from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 
 
+def _digits(value: float) -> str:
+    """A number as short as it can be written without becoming another."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
 def limited_sign(velocity: Any, limit: float) -> Any:
     """The limited Coulomb of equation 13: sign(v) beyond `limit`, v / limit within; NumPy arrays and torch tensors."""
     return (velocity / limit).clip(-1.0, 1.0)
@@ -68,10 +74,10 @@ class Friction:
         return found
 
     def __post_init__(self) -> None:
-        if not self.limit > 0.0:
-            raise RetorqueError(f"the Coulomb limit velocity must be above zero, got {self.limit}")
-        if any(not value > 0.0 for value in (*self.stribeck, *self.saturating)):
-            raise RetorqueError("Stribeck velocities and saturation widths must be above zero")
+        if not 0.0 < self.limit < np.inf:
+            raise RetorqueError(f"the Coulomb limit velocity must be above zero and finite, not {self.limit}")
+        if any(not 0.0 < value < np.inf for value in (*self.stribeck, *self.saturating)):
+            raise RetorqueError("Stribeck velocities and saturation widths must be above zero and finite")
         if any(value not in DISTANCES for value in self.presliding):
             raise RetorqueError(f"presliding distances are among {', '.join(f'{x:g}' for x in DISTANCES)} rad")
 
@@ -79,10 +85,10 @@ class Friction:
     def names(self) -> tuple[str, ...]:
         """One name a coefficient."""
         stems = ["coulomb"] if self.coulomb else []
-        stems += [f"presliding {value:g}" for value in self.presliding]
+        stems += [f"presliding {_digits(value)}" for value in self.presliding]
         stems += ["viscous"] if self.viscous else []
-        stems += [f"stribeck {value:g}" for value in self.stribeck]
-        stems += [f"saturating {value:g}" for value in self.saturating]
+        stems += [f"stribeck {_digits(value)}" for value in self.stribeck]
+        stems += [f"saturating {_digits(value)}" for value in self.saturating]
         if self.asymmetric:
             stems = [f"{stem} {side}" for stem in stems for side in ("forward", "backward")]
         return (*stems, *(("offset",) if self.offset else ()))

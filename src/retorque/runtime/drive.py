@@ -33,9 +33,9 @@ from retorque.runtime.drive_motions import AsReported, check_start, make_motion
 from retorque.runtime.drive_report import DriveReport, Watch
 from retorque.runtime.drivers import DRIVERS
 from retorque.runtime.drivers.driver import Driver, RobotStopped
+from retorque.runtime.learning.learner_address import link_to
 from retorque.runtime.learning.learner_process import LearnerSpec, ProcessLink
-from retorque.runtime.learning.remote_learning import RemoteLearning
-from retorque.runtime.learning.udp_link import UdpLink, address_of
+from retorque.runtime.learning.remote_learning import LearnerLink, RemoteLearning
 from retorque.runtime.realtime import Pacer, RealtimeSettings, realtime
 from retorque.runtime.recording.recorder import Recorder
 from retorque.simulate.target import Target
@@ -82,8 +82,8 @@ class DriveSettings:
     engine: str = "auto"
     """auto: the compiled core, where there is one for the adapter and a compiler; numpy: the reference."""
     learn: str = "auto"
-    """Where `learn` runs: inline (within the tick), process (a second one), HOST:PORT (a `retorque learner`); auto:
-    inline in the compiled core, which takes 0.15 ms for it, else in a second process."""
+    """Where `learn` runs: inline (within the tick), process (a second one), HOST:PORT or zenoh:tcp/HOST:PORT (a
+    `retorque learner`); auto: inline in the compiled core, which takes 0.15 ms for it, else in a second process."""
     key: str = ""
     """Secret shared with a learner on another machine."""
     priority: int = 0
@@ -188,16 +188,16 @@ def _supervisor(
         raise unknown("engine", settings.engine, ("auto", "numpy"))
     if settings.learn in ("auto", "inline") or not adapter.learn_every:
         made = Supervisor(adapter, SupervisorSettings(shadow=shadow, torque_from=source))
-        fast = compiled(made) if settings.engine == "auto" and settings.act else made
+        fast = compiled(made) if settings.engine == "auto" else made
         if isinstance(fast, CompiledSupervisor):
             return fast
         if settings.learn == "inline" or not adapter.learn_every:
             return made
-    link: ProcessLink | UdpLink
+    link: LearnerLink
     if settings.learn in ("auto", "process"):
         link = ProcessLink(spec, robot)
     else:
-        link = UdpLink(adapter, *address_of(settings.learn), key=settings.key.encode())
+        link = link_to(adapter, settings.learn, settings.key.encode())
     remote = RemoteLearning(adapter, link)
     stack.callback(remote.close)
     return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER, torque_from=source))

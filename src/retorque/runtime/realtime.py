@@ -34,6 +34,8 @@ def realtime(settings: RealtimeSettings) -> Iterator[list[str]]:
 
     What the system refuses is said, not raised: the loop runs on as it can, and its overruns are counted.
     """
+    if settings.priority and not 1 <= settings.priority <= 99:
+        raise RetorqueError(f"--priority must be between 1 and 99, not {settings.priority}")
     said: list[str] = []
     before = os.sched_getaffinity(0)
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
@@ -44,8 +46,6 @@ def realtime(settings: RealtimeSettings) -> Iterator[list[str]]:
         except OSError as error:
             said.append(f"core {settings.core} not granted ({error.strerror})")
     if settings.priority:
-        if not 1 <= settings.priority <= 99:
-            raise RetorqueError(f"--priority must be between 1 and 99, not {settings.priority}")
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(settings.priority))
             said.append(f"SCHED_FIFO priority {settings.priority}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Link, Robot
 from retorque.simulate.effects import Effect
 from retorque.simulate.sensors import SensorSettings
@@ -35,6 +36,9 @@ class StandInSettings:
     """Joint stiffness over Coulomb friction [1/rad]."""
     spring_damping: float = 5.0
     """Joint damping over Coulomb friction [s/rad]."""
+    resonance: float = 600.0
+    """Fastest that a link may swing on its joint's spring [rad/s]: light wrists get softer springs than their friction
+    alone would say, as no step of a millisecond could follow them."""
     ripple: float = 0.05
     """Amplitude of the torque ripple over Coulomb friction."""
     ripple_order: float = 12.0
@@ -185,18 +189,25 @@ def _draw(robot: Robot, s: StandInSettings, rng: np.random.Generator) -> Joints:
     n = robot.n
     coulomb = np.array([s.strength[min(i, len(s.strength) - 1)] for i in range(n)]) * _near(s, rng, n)
     rotor = np.where(robot.armature > 0.0, robot.armature, s.rotor)
+    link = _swinging(robot)
     return Joints(
         coulomb=coulomb,
         static=coulomb * (1.0 + (s.static - 1.0) * _near(s, rng, n)),
         bristle_stiffness=coulomb * s.bristle_stiffness * _near(s, rng, n),
         bristle_damping=coulomb * s.bristle_damping * _near(s, rng, n),
         viscous=coulomb * s.viscous * _near(s, rng, n),
-        spring=coulomb * s.spring * _near(s, rng, n),
-        spring_damping=coulomb * s.spring_damping * _near(s, rng, n),
+        spring=np.minimum(coulomb * s.spring * _near(s, rng, n), link * s.resonance**2),
+        spring_damping=np.minimum(coulomb * s.spring_damping * _near(s, rng, n), link * s.resonance),
         ripple=coulomb * s.ripple * _near(s, rng, n),
         ripple_phase=rng.uniform(-np.pi, np.pi, n),
         rotor=rotor * _near(s, rng, n),
     )
+
+
+def _swinging(robot: Robot) -> Array:
+    """(n,) inertia of the links that a joint's spring feels at home while all other joints are free [kg·m²]."""
+    mass = RigidBody(robot).mass_matrix(np.asarray(robot.home, dtype=float)) - np.diag(robot.armature)
+    return 1.0 / np.diagonal(np.linalg.inv(mass))
 
 
 def _near(s: StandInSettings, rng: np.random.Generator, n: int) -> Array:

@@ -8,7 +8,6 @@ import platform
 import stat
 import sys
 import tempfile
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
@@ -141,6 +140,8 @@ def _mode(target: Path) -> int:
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
+    from importlib.metadata import PackageNotFoundError, version  # here: it is slow to load, and seldom needed
+
     found = {"python": platform.python_version()}
     for name in ("retorque", "numpy", "mujoco", "pin"):
         try:

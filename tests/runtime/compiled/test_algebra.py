@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retorque.control.joint_impedance import JointImpedance
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.library import names
 from retorque.robots.robot import Frame, Joint, Link, Robot
 from retorque.runtime.compiled.build import load
+from retorque.runtime.compiled.compiled_body import CompiledBody, compiled_impedance
 from retorque.runtime.compiled.constants import robot_constants
 from retorque.runtime.compiled.structures import filled
 
@@ -76,3 +78,22 @@ def test_the_algebra_is_pinocchios(core: Path, name: str) -> None:
         regressor = called("rt_regressor", (n, 10 * n), q, qd, qdd)
         assert np.allclose(regressor, body.regressor(q, qd, qdd), atol=1e-11)
         assert regressor @ kept[5].ravel() + robot.armature * qdd == pytest.approx(torque, abs=10 * scale)
+
+
+def test_the_bias_of_a_batch_is_pinocchios(core: Path) -> None:
+    robot = Robot.load("panda")
+    body, rng = CompiledBody(robot, core), np.random.default_rng(1)
+    for shape in ((7,), (1, 7), (5, 7), (2, 3, 7)):
+        q, qd = rng.normal(size=(2, *shape))
+        assert np.allclose(body.bias(q, qd), RigidBody(robot).bias(q, qd), rtol=1e-12, atol=1e-12)
+        assert np.allclose(body.bias(q[..., ::-1][..., ::-1], qd.astype(np.float32)), body.bias(q, qd), atol=1e-4)
+    assert body.bias(q, qd[0, 0]).shape == q.shape  # broadcast, as by Pinocchio
+
+
+def test_a_controller_without_a_compiler_stays_as_it_is(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setenv("RETORQUE_CACHE", str(tmp_path))
+    robot = Robot.load("z1")
+    controller = JointImpedance(robot, np.ones(6), np.ones(6))
+    body = controller.body
+    assert compiled_impedance(controller).body is body

@@ -11,7 +11,9 @@ import pytest
 
 from retorque import Health, Robot, Supervisor, compiled, make_adapter
 from retorque.bench import tracking
+from retorque.robots.robot import Frame, Joint, Link
 from retorque.runtime.compiled import build as building
+from retorque.runtime.compiled.adapter import CompiledAdapter
 from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
 from retorque.work.errors import RetorqueError
 
@@ -104,3 +106,49 @@ def test_a_bench_gives_the_same_figures(core: Path, monkeypatch) -> None:
     plain, fast = (tracking.run(replace(settings, compiled=choice)).rows[0] for choice in (False, True))
     # A closed loop with friction magnifies the last digit; batches of other sizes differ by as much.
     assert fast.extra["trial_values"] == pytest.approx(plain.extra["trial_values"], rel=1e-3)
+
+
+def test_a_compiler_that_never_ends(monkeypatch, tmp_path: Path) -> None:
+    slow = tmp_path / "cc"
+    slow.write_text("#!/bin/sh\nexec sleep 30\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("CC", str(slow))
+    monkeypatch.setenv("RETORQUE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(building, "LONGEST", 0.2)
+    assert "took more than 0 s for the core" in compiled(guarded("direct")).engine
+
+
+def test_a_robot_of_more_joints_than_the_core_has_room_for(core: Path) -> None:
+    links = [Link(name="base", parent="world", joint=None, mass=0.0)]
+    for k in range(33):
+        joint = Joint(name=f"j{k}", kind="revolute", axis=(0.0, 0.0, 1.0))
+        links.append(
+            Link(name=f"l{k}", parent=links[-1].name, joint=joint, mass=0.1, inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0))
+        )
+    end = Frame(link="l32")
+    long = Robot(name="long", links=tuple(links), home=np.zeros(33), end_effector=end, payload_mount=end)
+    with pytest.raises(RetorqueError, match="too many joints for the compiled core"):
+        CompiledAdapter(make_adapter("direct", long, 1), core)
+
+
+def test_a_library_of_other_sources_is_refused(core: Path, monkeypatch) -> None:
+    class Other:
+        def __getattr__(self, name: str):
+            return lambda *_: 1
+
+    monkeypatch.setattr("retorque.runtime.compiled.adapter.load", lambda path: Other())
+    with pytest.raises(RetorqueError, match="made of other sources"):
+        CompiledAdapter(make_adapter("direct", Robot.load("z1"), 1), core)
+
+
+def test_the_header_is_read_as_the_compiler_reads_it(core: Path) -> None:
+    import ctypes
+
+    from retorque.runtime.compiled.structures import layouts, structure
+
+    calls = building.load(core)
+    calls.rt_model_bytes.restype = ctypes.c_size_t
+    assert calls.rt_model_bytes() == ctypes.sizeof(structure("rt_model"))
+    fields = {field.name: field for field in layouts()["rt_default"]}
+    assert fields["hand_place"].length == 3 and fields["counts"].pointer and fields["counts"].kind == "int"
+    assert not fields["weight"].pointer and fields["joint_doubt"].pointer

@@ -19,10 +19,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("export") / "panda"
-    assert (
-        main(["export", "c", "--robot", "panda", "--adapter", "tam-recursive", "--out", str(out), "--ticks", "600"])
-        == 0
-    )
+    assert main(["export", "c", "--robot", "panda", "--adapter", "default", "--out", str(out), "--ticks", "600"]) == 0
     return out
 
 
@@ -76,7 +73,7 @@ def test_garbage_goes_in_and_sane_torques_come_out(folder: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("adapter", ["direct", "recursive", "recursive-contact", "tam", "tam-recursive"])
+@pytest.mark.parametrize("adapter", ["direct", "recursive", "recursive-contact", "tam", "tam-recursive", "default"])
 def test_a_million_ticks_of_garbage(adapter: str, tmp_path: Path) -> None:
     run(ExportCSettings(robot="panda", adapter=adapter, out=tmp_path / "out", ticks=100))
     program = sanitized(tmp_path / "out", tmp_path)

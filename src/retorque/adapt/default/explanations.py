@@ -23,6 +23,8 @@ GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 MOST_GAIN = 0.3
 """Largest change of the drives that is taken for one."""
+OWN_WIDTH = 0.05
+"""Velocity over which the friction of a joint that changed switches [rad/s]."""
 ARM_TORQUE = 87.0
 """Largest torque limit of the Panda: other robots' pushes are scaled by theirs [N·m]."""
 
@@ -98,7 +100,7 @@ class Explanations:
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
         carried = self._body.regressor(q, qd, qdd)[..., self.columns]
         self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
-        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / 0.05), qd], axis=-1)
+        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / OWN_WIDTH), qd], axis=-1)
         for j, hypothesis in enumerate(self.joints):
             rows = np.zeros((len(y), n, own.shape[-1]))
             rows[:, j] = own[:, j]

@@ -21,7 +21,7 @@ class Disturbance:
         floor: least noise of a residual that is believed [scale].
     """
 
-    remembered = ("torque", "_doubt", "_persistent", "total", "_residuals", "_used", "_count")
+    remembered = ("torque", "_doubt", "_persistent", "_neighbours", "total", "_residuals", "_used", "_count")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class Disturbance:
         """(trials, n) [N·m]"""
         self._doubt = np.zeros(self._shape)
         self._persistent = np.broadcast_to((self._first * self._scale) ** 2, self._shape).copy()
+        self._neighbours = self._persistent.copy()
         self.total = self._persistent + (0.1 * self._scale) ** 2
         """Variance of all that the unknowns leave, (trials, n) [(N·m)²]."""
         self._residuals[:] = 0.0
@@ -56,8 +57,12 @@ class Disturbance:
 
     @property
     def lasting(self) -> Array:
-        """Its variance, as far as residuals that share no sample agree on it, (trials, n) [(N·m)²]."""
-        return np.clip(self._persistent, 0.0, self.total)
+        """Its variance, as far as residuals that share no sample agree on it, (trials, n) [(N·m)²].
+
+        Residuals that turn round from one to the next do not last, however well every other one agrees: it is the
+        correction itself that shakes a flexible joint once a step, and must let go of it.
+        """
+        return np.where(self._neighbours > 0.0, np.clip(self._persistent, 0.0, self.total), 0.0)
 
     def learn(self, residual: Array, use: Array) -> None:
         """Take in what the unknowns do not explain (trials, n); a trial that is not used keeps a fading torque."""
@@ -67,6 +72,9 @@ class Disturbance:
         if self._count >= apart:
             both = rate * self._used[slot][:, None]
             self._persistent += both * (residual * self._residuals[slot] / keep**apart - self._persistent)
+            before = (self._count - 1) % apart
+            both = rate * self._used[before][:, None]
+            self._neighbours += both * (residual * self._residuals[before] - self._neighbours)
         self._residuals[slot], self._used[slot] = residual, use
         self._count += 1
         self.total = self.total + rate * (residual * residual - self.total)

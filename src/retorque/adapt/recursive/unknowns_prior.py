@@ -18,6 +18,10 @@ DOUBT = 0.1
 """Share of the ranges' standard deviation that is left beside a card's own: a robot wears, warms up and picks things
 up after it was identified."""
 
+GENTLE = 0.08
+"""Velocity over which friction that remembers its path is taken to turn round [rad/s]: at rest it is a spring, not a
+slope over velocity, and a correction as steep as its card's 0.02 rad/s shakes a flexible joint."""
+
 
 @dataclass(frozen=True)
 class UnknownsPrior:
@@ -47,6 +51,8 @@ def prior_of(robot: Robot, profile: Profile, card: Robot | None = None) -> Unkno
     if card is None:
         return UnknownsPrior(joint_mean, joint_root, inertial_mean, inertial_root)
     known = Parameters.of_robot(card)
+    if known.friction.presliding:
+        known = replace(known, friction=replace(known.friction, limit=max(known.friction.limit, GENTLE)))
     joint, links = _card_covariances(card, known)
     return UnknownsPrior(
         joint_unknowns(known),
@@ -67,7 +73,7 @@ def _card_covariances(card: Robot, known: Parameters) -> tuple[Array, Array]:
     if card.friction is not None and card.friction.deviation is not None and known.friction.count:
         # The unknowns are linear in the coefficients: one column for each of them, moved by one standard deviation.
         moved = known.friction_coefficients + np.eye(known.friction.count)[:, None] * card.friction.deviation
-        many = Parameters.of_robot(card, known.friction.count)
+        many = replace(Parameters.of_robot(card, known.friction.count), friction=known.friction)
         columns = joint_unknowns(replace(many, friction_coefficients=moved)) - mean  # (count, n, F)
         joint += np.einsum("cjf,cjg->jfg", columns, columns)
     return joint, links

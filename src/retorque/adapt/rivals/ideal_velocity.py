@@ -53,8 +53,10 @@ class IdealVelocity:
 
     def command(self, state: State, nominal_torque: Array) -> Array:
         """The ideal robot's acceleration under this torque (trials, n) [rad/s²]."""
-        self.acceleration = self._body.forward_dynamics(state.position, state.velocity, nominal_torque)
-        return self.acceleration
+        acceleration = self._body.forward_dynamics(state.position, state.velocity, nominal_torque)
+        known = np.isfinite(acceleration).all(axis=-1)[:, None]
+        self.acceleration = np.where(known, acceleration, 0.0)  # or one bad report would stay in the integral for good
+        return acceleration
 
     def hold(self, missing: Array, most: Array) -> Array:
         """Keep what is missing within bounds (trials, n) [rad/s]: what is beyond is forgotten, not stored up."""

@@ -11,8 +11,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.tasks.comply.draw_score import DrawScore, score
 from retorque.tasks.comply.draw_task import METHODS, DrawSettings, DrawTask, check_drawing
 from retorque.tasks.comply.stroke_shapes import shape
-from retorque.work.checks import MOST_SEED, check_between
-from retorque.work.errors import unknown
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -46,9 +45,7 @@ def run(settings: Settings) -> Report:
     """Draw with every method."""
     check_drawing(settings.robot)
     shape(settings.shape)
-    for method in settings.methods:
-        if method not in METHODS:
-            raise unknown("method", method, METHODS)
+    check_names("method", "--methods", settings.methods, METHODS)
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()

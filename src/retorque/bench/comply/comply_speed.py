@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +27,8 @@ from retorque.simulate.motor_target import MotorTarget, MotorTruth
 from retorque.tasks.comply.stay import Stay
 from retorque.tasks.embodiments import EMBODIMENTS, embodiment
 from retorque.work.array import Array
-from retorque.work.checks import check_between
-from retorque.work.jobs import JobSettings
+from retorque.work.checks import check_between, check_names
+from retorque.work.jobs import JobSettings, run_jobs
 
 PAPER = {"arx_x5": 750.0, "leap_hand": 2250.0, "toddlerbot_2xm": 2150.0, "g1": 2000.0}
 """The public code's step on a machine such as this one [us]; on its own Orin NX 12 ms."""
@@ -52,9 +52,13 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Time everything on one thread."""
+    check_names("robot", "--robots", settings.robots)
     for robot in settings.robots:
         embodiment(robot)
     check_between("--ticks", settings.ticks, 100, 10_000_000)
+    settings.check_jobs()
+    if settings.cluster:  # times that machine
+        return run_jobs(run, [(replace(settings, cluster=""),)], 1, "comply-speed", 1, settings.cluster)[0]
     load = os.getloadavg()[0]
     rows = []
     for robot in settings.robots:

@@ -19,7 +19,7 @@ from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, 
 from retorque.tasks.embodiments import EMBODIMENTS, embodiment
 from retorque.tasks.push_task import PushSettings, PushTask
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import unknown
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
@@ -76,11 +76,14 @@ def run(settings: Settings) -> Report:
 
 
 def _check(settings: Settings) -> None:
+    check_names("robot", "--robots", settings.robots)
     for robot in settings.robots:
         embodiment(robot)
-    for name in settings.estimators:
-        if name not in ESTIMATORS:
-            raise unknown("estimator", name, ESTIMATORS)
+    check_names("estimator", "--estimators", settings.estimators, ESTIMATORS)
+    check_names("motion", "--motions", settings.motions)
+    check_names("friction", "--frictions", settings.frictions)
+    for friction in settings.frictions:
+        check_between("--frictions", friction, 0.0, 10.0)
     for motion in settings.motions:
         if motion not in ("comply", "hold"):
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,8 @@ from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.simulate.stand_in import StandIn, StandInSettings
-from retorque.work.checks import check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
+from retorque.work.errors import RetorqueError
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -38,6 +39,8 @@ UR10E_LOGS = (
 )
 FRICTION = 0.02
 """Coulomb friction of a stand-in over its torque limit."""
+ROTOR = 0.1 / 87.0
+"""Rotor inertia where a card has none, over the torque limit: that of a Panda's shoulder [kg·m²/(N·m)]."""
 OTHERS = {"ur10e": ("z1", "piper"), "panda": ("iiwa14", "rizon4"), "iiwa14": ("panda", "rizon4")}
 """Cards of other robots that a log is read with."""
 
@@ -50,12 +53,12 @@ class Settings(JobSettings):
     """Folder with `ur10e/` and `panda_exciting/`; without it only stand-ins are used."""
     robots: tuple[str, ...] = ("ur10e", "panda")
     """Robots whose recordings are judged."""
-    stand_in_robots: tuple[str, ...] = ("panda", "iiwa14")
-    """Robots whose stand-ins are judged."""
-    stand_ins: int = 10
-    """Simulated arms of each."""
-    damaged_stand_ins: int = 1
-    """How many of them are damaged as well."""
+    stand_in_robots: tuple[str, ...] = ("panda", "iiwa14", "rizon4", "z1", "ur10e")
+    """Robots whose stand-ins are judged, in turn."""
+    stand_ins: int = 20
+    """Simulated arms, one a seed."""
+    damaged_stand_ins: int = 2
+    """How many of them, from the first on, are damaged as well."""
     seconds: float = 20.0
     """Length of a stand-in's log [s]."""
     seed: int = 0
@@ -67,9 +70,20 @@ class Settings(JobSettings):
 def run(settings: Settings) -> Report:
     """Judge every log, damaged and well."""
     check_between("--stand-ins", settings.stand_ins, 0, 1000)
+    check_between("--damaged-stand-ins", settings.damaged_stand_ins, 0, 1000)
+    check_between("--seconds", settings.seconds, 5.0, 3600.0, "s")
+    check_between("--seed", settings.seed, 0, MOST_SEED - 1000)  # every stand-in takes the next one
+    if settings.robots:
+        check_names("recorded robot", "--robots", settings.robots, ("ur10e", "panda"))
+    for name in settings.stand_in_robots:
+        load(name)
     settings.check_jobs()
     jobs = [(settings, name, source) for name in settings.robots for source in recorded_logs(settings, name)]
-    jobs += [(settings, name, str(index)) for name in settings.stand_in_robots for index in range(settings.stand_ins)]
+    arms = settings.stand_in_robots
+    if arms:
+        jobs += [(settings, arms[index % len(arms)], str(index)) for index in range(settings.stand_ins)]
+    if not jobs:
+        raise RetorqueError("there is no log to judge; name --robots with --data, or --stand-in-robots")
     found = run_jobs(rows_of, jobs, len(jobs), "judging", settings.workers, settings.cluster)
     rows = [row for part in found for row in part]
     caught = [row for row in rows if row.metric == "refused or doubted"]
@@ -166,14 +180,34 @@ class FourierPolicy:
         return JointAction(*self.path.at(np.atleast_1d(phase), np.full(1, 1.0 / FAST_PERIOD)))
 
 
+def with_rotors(robot: Robot) -> Robot:
+    """The card with rotors where it has none, which the arm hides and its drives' gains are made for.
+
+    Without them the wrist of an iiwa 14 gets 0.4 N·m/rad, and its friction of 0.8 N·m holds it where it is.
+    """
+    links, strength = [], iter(_strength(robot))
+    for link in robot.links:
+        if link.joint is not None:
+            rotor = ROTOR * next(strength)
+            if not link.joint.armature:
+                link = replace(link, joint=replace(link.joint, armature=rotor))
+        links.append(link)
+    return robot.with_links(tuple(links))
+
+
+def _strength(robot: Robot) -> tuple[float, ...]:
+    """(n,) torque limits, those that nobody knows at 50 N·m."""
+    return tuple(np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0).tolist())
+
+
 def record(robot: Robot, seed: int, seconds: float) -> RawLog:
-    """A log of a stand-in that follows an exciting path under computed torque of its card."""
-    path = fourier_paths(robot, 1, seed)
-    strength = tuple((FRICTION * np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0)).tolist())
-    arm = StandIn(robot, 1, seed=seed, noise_seed=seed, settings=StandInSettings(strength=strength))
+    """A log of a stand-in that follows an exciting path under computed torque of its card with rotors."""
+    path, driven = fourier_paths(robot, 1, seed), with_rotors(robot)
+    hidden = StandInSettings(strength=tuple(FRICTION * limit for limit in _strength(robot)))
+    arm = StandIn(driven, 1, seed=seed, noise_seed=seed, settings=hidden)
     q, qd, _ = path.at(np.zeros(1), np.full(1, 1.0 / FAST_PERIOD))
     arm.reset(q, qd)
-    loop = Loop(arm, FourierPolicy(path), ComputedTorque(robot, RigidBody(robot), np.full(robot.n, 200.0)))
+    loop = Loop(arm, FourierPolicy(path), ComputedTorque(robot, RigidBody(driven), np.full(robot.n, 200.0)))
     kept = []
     for _ in range(round(seconds / TIMESTEP)):
         tick = loop.tick()

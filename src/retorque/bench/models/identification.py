@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
-from retorque.identify.hybrid.recordings import record, together
+from retorque.identify.hybrid.recordings import SCALES, record, together
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
-from retorque.work.checks import check_between
-from retorque.work.errors import unknown
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, progress, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -55,12 +54,12 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
-    for name in settings.methods:
-        if name not in PAPER:
-            raise unknown("identification method", name, PAPER)
+    check_names("identification method", "--methods", settings.methods, PAPER)
+    check_between("--seed", settings.seed, 0, MOST_SEED // 1000 - 1)  # every start has a seed of its own
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--thin", settings.thin, 1, 10_000)
     check_between("--epochs", settings.epochs, 1, 100_000)
+    check_between("--scale", settings.scale, *SCALES)
     settings.check_jobs()
     robot = Robot.load(settings.robot)
     with progress() as bar:

@@ -11,8 +11,9 @@ import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
 from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, Tracking, set_points, track
+from retorque.identify.hybrid.recordings import SCALES
 from retorque.robots.robot import Robot
-from retorque.work.checks import check_between
+from retorque.work.checks import MOST_SEED, MOST_WORKERS, check_between
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import JobSettings, progress, run_jobs
 
@@ -59,6 +60,9 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     check_between("--routes", settings.routes, 1, 1000)
     check_between("--epochs", settings.epochs, 1, 100_000)
+    check_between("--scale", settings.scale, *SCALES)
+    check_between("--threads", settings.threads, 1, MOST_WORKERS)
+    check_between("--seed", settings.seed, 0, MOST_SEED // 1000 - 1)  # a training has a seed of its own
     settings.check_jobs()
     if settings.cluster:  # one training after which everything is tracked at once: one part
         elsewhere = replace(settings, cluster="")

@@ -10,8 +10,9 @@ import numpy as np
 
 from retorque.bench.models.identification import METRICS
 from retorque.bench.report import Report, Row, recorded
+from retorque.identify.hybrid.recordings import SCALES
 from retorque.robots.robot import Robot
-from retorque.work.checks import check_between
+from retorque.work.checks import MOST_SEED, MOST_WORKERS, check_between
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
@@ -66,6 +67,9 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--epochs", settings.epochs, 1, 100_000)
+    check_between("--scale", settings.scale, *SCALES)
+    check_between("--threads", settings.threads, 1, MOST_WORKERS)
+    check_between("--seed", settings.seed, 0, MOST_SEED // 1000 - 1)  # every training has a seed of its own
     settings.check_jobs()
     try:
         from retorque.identify.hybrid.model_set import NAMES, SPLITS

@@ -18,7 +18,7 @@ from retorque.physics.presliding import slip
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
-from retorque.work.checks import check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -52,6 +52,13 @@ class Settings(JobSettings):
 def run(settings: Settings) -> Report:
     """Draw arms and payloads, and see where the truth lies."""
     check_between("--arms", settings.arms, 1, 10_000)
+    check_names("robot", "--robots", settings.robots)
+    for name in settings.robots:
+        load(name)
+    for option in ("common", "single", "mass_spread", "noise"):
+        check_between(f"--{option.replace('_', '-')}", getattr(settings, option), 0.0, 0.5)
+    check_between("--centre-spread", settings.centre_spread, 0.0, 0.5, "m")
+    check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
     jobs = [(settings, settings.robots[k % len(settings.robots)], k) for k in range(settings.arms)]
     found = np.array(run_jobs(one_arm, jobs, len(jobs), "weighing", settings.workers, settings.cluster))

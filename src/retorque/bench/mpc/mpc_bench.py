@@ -12,7 +12,7 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import unknown
 from retorque.work.jobs import JobSettings, report, run_jobs
 
@@ -47,12 +47,9 @@ def run(settings: Settings) -> Report:
     """Run everything, and put the paper's seconds beside."""
     for name in settings.tasks:
         make_task(name, settings.variant)
-    for policy in settings.policies:
-        if policy not in POLICIES:
-            raise unknown("policy", policy, POLICIES)
-    for noise in settings.noises:
-        if noise not in NOISES:
-            raise unknown("noise", noise, NOISES)
+    check_names("task", "--tasks", settings.tasks)
+    check_names("policy", "--policies", settings.policies, POLICIES)
+    check_names("noise", "--noises", settings.noises, NOISES)
     if settings.state not in ("smoothed", "true"):
         raise unknown("state", settings.state, ("smoothed", "true"))
     check_between("--seeds", settings.seeds, 1, 1000)

@@ -12,7 +12,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import RunSettings, run_task
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, report, run_jobs
 
 
@@ -36,6 +36,9 @@ def run(settings: Settings) -> Report:
     """Run every cell, and those that Table II passes through."""
     check_between("--points", settings.points, 2, 20)
     check_between("--seed", settings.seed, 0, MOST_SEED)
+    check_names("task", "--tasks", settings.tasks)
+    for name in settings.tasks:
+        make_task(name, settings.variant)
     settings.check_jobs()
     compile_with_progress()
     rows: list[Row] = []

@@ -26,7 +26,7 @@ from retorque.robots.robot import Link, Robot
 from retorque.tasks.mpc.task import card
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between
-from retorque.work.jobs import JobSettings
+from retorque.work.jobs import JobSettings, run_jobs
 
 FREE = 10
 """Parameters of the identification that is timed."""
@@ -75,6 +75,8 @@ def run(settings: Settings) -> Report:
     check_between("--repeats", settings.repeats, 1, 100_000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
+    if settings.cluster:  # times that machine
+        return run_jobs(run, [(replace(settings, cluster=""),)], 1, "mpc-speed", 1, settings.cluster)[0]
     compile_with_progress()
     rows: list[Row] = []
     there = find_spec("crocoddyl") is not None

@@ -12,8 +12,8 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.plan.start_time import RULES
 from retorque.plan.workers import Durations
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.run import RunSettings, run_task
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, report, run_jobs
 
 PAPER = {"fixed": 8.20, "paper": 6.31}
@@ -41,6 +41,8 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Run each rule on the cart-pole."""
+    check_names("rule", "--rules", settings.rules, RULES)
+    check_names("policy", "--policy", (settings.policy,), POLICIES)
     check_between("--seeds", settings.seeds, 1, 1000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     check_between("--iteration", settings.iteration, 0.0, 1.0, "s")

@@ -13,9 +13,9 @@ from rich.table import Table
 from retorque.bench.mpc.mpc_plots import run_picture
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.run import RunSettings, RunTrace, run_task
+from retorque.tasks.mpc.run import POLICIES, RunSettings, RunTrace, run_task
 from retorque.tasks.mpc.task import MpcTask
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.files import check_file
 from retorque.work.jobs import progress
 from retorque.work.outcome import Outcome
@@ -48,6 +48,7 @@ class Settings:
 def run(settings: Settings) -> Outcome:
     """One run, a table of what happened, and the picture."""
     check_between("--seed", settings.seed, 0, MOST_SEED)
+    check_names("policy", "--policy", (settings.policy,), POLICIES)
     if settings.render is not None:
         check_file(settings.render)
     task = make_task(settings.task, settings.variant)

@@ -10,8 +10,8 @@ from retorque.runtime.fakes.dynamixel_bus import DynamixelBus, DynamixelBusSetti
 from retorque.runtime.fakes.franka_box import FrankaBox, FrankaBoxSettings
 from retorque.runtime.fakes.ros2_robot import Ros2Robot, Ros2RobotSettings
 from retorque.runtime.fakes.ur_controller import UrController, UrControllerSettings
+from retorque.runtime.learning.learner_address import learner_at
 from retorque.runtime.learning.learner_process import LearnerSpec
-from retorque.runtime.learning.udp_link import UdpLearner, address_of
 
 
 def serve_franka(settings: FrankaBoxSettings) -> None:
@@ -62,7 +62,7 @@ class LearnerSettings:
     seed: int = 0
     """The same as there."""
     listen: str = "127.0.0.1:5750"
-    """HOST:PORT; any address but a loopback one needs --key."""
+    """HOST:PORT, or zenoh:tcp/HOST:PORT; any address but a loopback one needs --key."""
     key: str = ""
     """Secret shared with the control process."""
 
@@ -71,9 +71,8 @@ def learner(settings: LearnerSettings) -> None:
     """Run `retorque learner`."""
     robot = load(settings.robot)
     spec = LearnerSpec(adapter=settings.adapter, timestep=1.0 / settings.rate, seed=settings.seed)
-    host, port = address_of(settings.listen)
-    server = UdpLearner(lambda: spec.make(robot), robot, host, port, settings.key.encode())
-    _say(f"listening: {host}:{server.port} ({settings.adapter} for {robot.name}); stop it with Ctrl-C")
+    server = learner_at(lambda: spec.make(robot), robot, settings.listen, settings.key.encode())
+    _say(f"listening: {server.address} ({settings.adapter} for {robot.name}); stop it with Ctrl-C")
     with stop_signals() as told:
         server.serve(lambda: not told())
 

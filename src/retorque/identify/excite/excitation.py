@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
+from retorque.identify.excite.cell import Cell
 from retorque.identify.excite.collision import Clearance
 from retorque.identify.excite.fourier import Fourier, within
 from retorque.identify.regression.base import base_parameters
@@ -32,6 +33,8 @@ class Excitation:
 
     time: float = 20.0
     """Length of the exciting motion [s]."""
+    period: float = 10.0
+    """Length of one period, about: a whole number of them fills the time [s]."""
     harmonics: int = 5
     """Sines and cosines of each joint."""
     criterion: Literal["logdet", "condition"] = "logdet"
@@ -44,9 +47,11 @@ class Excitation:
     """Part of each joint's torque limit to use."""
     margin: float = 0.05
     """Distance to stay inside the joint limits [rad]."""
+    cell: Cell | None = None
+    """Floor, walls, things in the way, tool and further limits; default: free space."""
     clearance: float = 0.02
-    """Distance to aim for between links that are not neighbours; half of it is kept, or half of the distance at
-    home where that is less [m]."""
+    """Distance to aim for between links that are not neighbours, and to the cell; half of it is kept, or half of the
+    distance at home where that is less [m]."""
     seed: int = 0
     """Seed of the random first shapes."""
     starts: int = 3
@@ -55,7 +60,7 @@ class Excitation:
     """Steps of the optimiser for each."""
 
     def __post_init__(self) -> None:
-        if not self.time > 0.0 or self.harmonics < 2:
+        if not (self.time > 0.0 and self.period > 0.0) or self.harmonics < 2:
             raise RetorqueError("an exciting motion needs a time above zero and at least two harmonics")
         if not (0.0 < self.speed <= 1.0 and 0.0 < self.torque <= 1.0 and self.acceleration > 0.0):
             raise RetorqueError("speed and torque are parts of the limits, above 0 and at most 1")
@@ -81,14 +86,31 @@ class Excited:
     """Smallest distance between links that are not neighbours; infinite where none came near [m]."""
     torque_part: float
     """Largest torque as a part of its limit."""
+    acceleration: Array
+    """(n,) largest acceleration of each joint [rad/s²]."""
+
+
+class Measured(NamedTuple):
+    """How good a trajectory is, and how near it comes to what it must keep away from."""
+
+    log_det: float
+    condition: float
+    torque: float
+    """Largest, as a part of its limit."""
+    distance: float
+    """Smallest [m]."""
+    crowding: float
+    """Mean over poses of what is missing of the clearance [m]."""
 
 
 class _Problem:
     """The cost of a trajectory's coefficients."""
 
     def __init__(self, robot: Robot, settings: Excitation):
+        cell = settings.cell or Cell()
+        robot = cell.limited(robot)
         self.robot, self.settings = robot, settings
-        self.repeats = max(1, round(settings.time / 10.0))
+        self.repeats = max(1, round(settings.time / settings.period))
         self.period = settings.time / self.repeats
         self.layout = Layout(robot, preset("coulomb-viscous"))
         self.body = RigidBody(robot)
@@ -107,17 +129,20 @@ class _Problem:
         self.speed = settings.speed * np.where(np.isfinite(robot.velocity_limit), robot.velocity_limit, 2.0)
         self.torque_limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, np.inf)
         self.noise = np.where(np.isfinite(robot.torque_limit), 0.01 * robot.torque_limit, 1.0)
-        self.clear = Clearance(robot, settings.clearance)
+        self.acceleration = np.minimum(settings.acceleration * self.speed, cell.accelerations(robot))
+        self.clear = Clearance(robot, settings.clearance, cell)
         # some links are always nearer than that, by construction: then home is the measure
         at_home = self.clear.smallest(np.asarray(robot.home, dtype=float)[None])
         self.clearance = min(settings.clearance, max(at_home, 0.0))
         self.samples, self.fine = 16 * settings.harmonics, 128 * settings.harmonics
-        self.size = robot.n * (2 * settings.harmonics + 1)
+        # in a cell, joints may also move less than their limits allow
+        self.sizes = robot.n if settings.cell is not None else 0
+        self.size = robot.n * (2 * settings.harmonics + 1) + self.sizes
 
     def trajectory(self, vector: Array) -> Fourier:
         """The coefficients' trajectory: any vector is within joint, velocity and acceleration limits."""
         n, count = self.robot.n, self.settings.harmonics
-        a, b, place = np.split(vector, [n * count, 2 * n * count])
+        a, b, place, size = np.split(vector, [n * count, 2 * n * count, n * (2 * count + 1)])
         return within(
             a.reshape(n, count),
             b.reshape(n, count),
@@ -126,11 +151,12 @@ class _Problem:
             self.lower,
             self.upper,
             self.speed,
-            self.settings.acceleration * self.speed,
+            self.acceleration,
+            0.55 + 0.45 * np.tanh(size + 0.5) if self.sizes else 1.0,
         )
 
-    def measure(self, trajectory: Fourier, samples: int) -> tuple[float, float, float, float]:
-        """Log-determinant, condition number, largest torque part, smallest clearance."""
+    def measure(self, trajectory: Fourier, samples: int) -> Measured:
+        """What a log of one period, repeated, would tell, and how near to its limits the motion comes."""
         q, qd, qdd = trajectory.at(np.arange(samples) * self.period / samples)
         motion = Motion.of(q, qd, qdd, np.zeros_like(q))
         matrix = self.layout.matrix(self.body, motion)
@@ -144,25 +170,32 @@ class _Problem:
         # the way from home to the start must be free as well
         home = np.asarray(self.robot.home, dtype=float)
         approach = home + np.linspace(0.0, 1.0, 12)[:, None] * (q[0] - home)
-        distance = self.clear.smallest(np.concatenate([q, approach]))
-        return log_det, condition, float(part), distance
+        distance = self.clear.distances(np.concatenate([q, approach]))
+        crowding = float(np.mean(np.maximum(self.clearance - distance, 0.0)))
+        return Measured(log_det, condition, float(part), float(np.min(distance)), crowding)
 
-    def quality(self, measured: tuple[float, float, float, float]) -> float:
+    def quality(self, measured: Measured) -> float:
         """The criterion alone, smaller is better."""
-        log_det, condition, _, _ = measured
-        return -log_det / len(self.columns) if self.settings.criterion == "logdet" else float(np.log(condition))
+        if self.settings.criterion == "condition":
+            return float(np.log(measured.condition))
+        return -measured.log_det / len(self.columns)
 
     def cost(self, vector: Array) -> float:
         """The criterion, with penalties for torque and nearness."""
         measured = self.measure(self.trajectory(vector), self.samples)
-        _, _, part, distance = measured
-        over = max(0.0, part / self.settings.torque - 1.0)
-        near = max(0.0, self.clearance - distance) / 0.01
+        over = max(0.0, measured.torque / self.settings.torque - 1.0)
+        near = max(0.0, self.clearance - measured.distance) / 0.01
+        if self.sizes:  # in a cell most first shapes are in the way for long: the mean leads them out
+            near += 5.0 * measured.crowding / 0.01
         return self.quality(measured) + 20.0 * over + 2.0 * near
 
-    def feasible(self, measured: tuple[float, float, float, float]) -> bool:
+    def feasible(self, measured: Measured) -> bool:
         """Whether torque and clearance are within their limits."""
-        return measured[2] <= self.settings.torque * 1.02 and measured[3] >= 0.5 * self.clearance
+        return measured.torque <= self.settings.torque * 1.02 and measured.distance >= 0.5 * self.clearance
+
+    def peak(self, trajectory: Fourier) -> Array:
+        """(n,) largest accelerations [rad/s²]."""
+        return np.abs(trajectory.at(np.arange(self.fine) * self.period / self.fine)[2]).max(axis=0)
 
     def fitting(self, trajectory: Fourier) -> Fourier:
         """The trajectory, or where it breaks a limit the largest one on its way to standing still at home."""
@@ -185,8 +218,8 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
     """
     problem = _Problem(robot, settings)
     rng = np.random.default_rng(settings.seed)
-    found: list[tuple[float, Fourier, tuple[float, float, float, float]]] = []
-    before: tuple[float, float, float, float] | None = None
+    found: list[tuple[float, Fourier, Measured]] = []
+    before: Measured | None = None
     for attempt in range(settings.starts + EXTRA_STARTS):
         if attempt >= settings.starts and found:
             break
@@ -201,7 +234,7 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
             found.append((problem.quality(measured), trajectory, measured))
     if not found:
         raise RetorqueError(
-            f"no motion of '{robot.name}' kept its torque limits and stayed clear of itself; "
+            f"no motion of '{robot.name}' kept its torque limits and stayed clear of itself and its cell; "
             "try more --starts, another --seed, or a lower --speed"
         )
     _, trajectory, measured = min(found, key=lambda item: item[0])
@@ -209,10 +242,11 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
     return Excited(
         trajectory=trajectory,
         repeats=problem.repeats,
-        log_det=measured[0],
-        log_det_before=before[0],
-        condition=measured[1],
-        condition_before=before[1],
-        torque_part=measured[2],
-        clearance=measured[3],
+        log_det=measured.log_det,
+        log_det_before=before.log_det,
+        condition=measured.condition,
+        condition_before=before.condition,
+        torque_part=measured.torque,
+        clearance=measured.distance,
+        acceleration=problem.peak(trajectory),
     )

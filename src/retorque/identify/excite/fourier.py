@@ -56,7 +56,15 @@ def at_rest(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def within(
-    a: Array, b: Array, place: Array, period: float, lower: Array, upper: Array, speed: Array, acceleration: Array
+    a: Array,
+    b: Array,
+    place: Array,
+    period: float,
+    lower: Array,
+    upper: Array,
+    speed: Array,
+    acceleration: Array,
+    part: Array | float = 1.0,
 ) -> Fourier:
     """A trajectory of a given shape, as large as the limits allow, at rest at its start.
 
@@ -69,6 +77,7 @@ def within(
         upper: (n,) [rad]
         speed: (n,) [rad/s]
         acceleration: (n,) [rad/s²]
+        part: (n,) of the largest size, above 0 and at most 1.
     """
     a, b = at_rest(a, b)
     shape = Fourier(a=a, b=b, centre=np.zeros(len(a)), period=period)
@@ -76,12 +85,16 @@ def within(
     high, low = q.max(axis=0), q.min(axis=0)
     # the finest grid still misses the true peak by a little
     slack = 0.98
-    scale = slack * np.minimum.reduce(
-        [
-            (upper - lower) / np.maximum(high - low, 1e-9),
-            speed / np.maximum(np.abs(qd).max(axis=0), 1e-9),
-            acceleration / np.maximum(np.abs(qdd).max(axis=0), 1e-9),
-        ]
+    scale = (
+        part
+        * slack
+        * np.minimum.reduce(
+            [
+                (upper - lower) / np.maximum(high - low, 1e-9),
+                speed / np.maximum(np.abs(qd).max(axis=0), 1e-9),
+                acceleration / np.maximum(np.abs(qdd).max(axis=0), 1e-9),
+            ]
+        )
     )
     first, last = lower - scale * low, upper - scale * high
     centre = first + np.clip(place, 0.0, 1.0) * (last - first)

@@ -13,7 +13,9 @@ from retorque.work.array import Array
 from retorque.work.files import write_whole
 
 
-def samples(excited: Excited, robot: Robot, rate: float, approach_speed: float = 0.15) -> tuple[Array, ...]:
+def samples(
+    excited: Excited, robot: Robot, rate: float, approach_speed: float = 0.15, acceleration: Array | float = np.inf
+) -> tuple[Array, ...]:
     """Times (rows,), positions, velocities, accelerations (rows, n) and whether the row belongs to the exciting part.
 
     The motion goes from home to the start, through every period, and back, each way at rest at both ends.
@@ -23,14 +25,17 @@ def samples(excited: Excited, robot: Robot, rate: float, approach_speed: float =
         robot: its home pose is where the motion begins and ends.
         rate: rows a second [Hz].
         approach_speed: part of the velocity limits for the ways from and to home.
+        acceleration: largest on these ways, (n,) or one for all [rad/s²].
     """
     fourier = excited.trajectory
     count = round(fourier.period * excited.repeats * rate)
     middle = fourier.at(np.arange(count + 1) / rate)
     home = np.asarray(robot.home, dtype=float)
     limit = np.where(np.isfinite(robot.velocity_limit), robot.velocity_limit, 2.0)
-    # a quintic from rest to rest peaks at 1.875 times its mean speed
-    seconds = max(1.0, float(np.max(1.875 * np.abs(middle[0][0] - home) / (approach_speed * limit))))
+    # a quintic from rest to rest peaks at 1.875 times its mean speed, and at 5.7736 way / time²
+    way = np.abs(middle[0][0] - home)
+    slowest = np.maximum(1.875 * way / (approach_speed * limit), np.sqrt(5.7736 * way / acceleration))
+    seconds = max(1.0, float(np.max(slowest)))
     there = _quintic(home, middle[0][0], seconds, rate)
     back = _quintic(middle[0][-1], home, seconds, rate)
     parts = [tuple(x[:-1] for x in there), tuple(x[:-1] for x in middle), back]

@@ -21,6 +21,8 @@ from retorque.simulate.stand_in import StandIn, StandInSettings
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
+SCALES = (1e-3, 10.0)
+"""Shortest and longest recordings, as parts of the paper's."""
 PATHS = 26
 HARMONICS = 5
 PERIODS = 10
@@ -180,8 +182,8 @@ def record(
         settings: sizes of what is hidden.
         progress: told the part that is done.
     """
-    if not 1e-3 <= scale <= 10.0:
-        raise RetorqueError(f"scale must lie between 0.001 and 10, got {scale}")
+    if not SCALES[0] <= scale <= SCALES[1]:
+        raise RetorqueError(f"scale must lie between {SCALES[0]:g} and {SCALES[1]:g}, got {scale}")
     paths = fourier_paths(robot, PATHS, seed)
     ticks = {
         name: round(scale * PERIODS * FAST_PERIOD * RATE * SPEEDS["fast"] / speed) for name, speed in SPEEDS.items()

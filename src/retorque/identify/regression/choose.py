@@ -18,7 +18,7 @@ from retorque.work.array import Array
 
 logger = logging.getLogger(__name__)
 
-CANDIDATES = ("sign", "coulomb-viscous", "saturating", "stribeck", "asymmetric", "presliding")
+CANDIDATES = ("sign", "coulomb-viscous", "saturating", "stribeck", "asymmetric", "presliding", "full")
 MOST = 60_000
 """Samples looked at; friction shows itself in less."""
 

@@ -99,10 +99,13 @@ def _errors(estimate: TorqueModel, content: dict[str, Any]) -> str:
     held = content["validation"]
     head = ["joint", "train RMSE [N·m]", "relative"]
     head += ["validation RMSE [N·m]", "relative"] if held else []
+    static = content["train"].get("static")  # what URDF and MJCF can say
+    head += ["train RMSE in URDF, MJCF"] if static else []
     rows = []
     for j, name in enumerate(estimate.robot.joint_names):
         row = [name, f"{content['train']['rmse'][j]:.4g}", f"{content['train']['relative_error'][j]:.3f}"]
         row += [f"{held['rmse'][j]:.4g}", f"{held['relative_error'][j]:.3f}"] if held else []
+        row += [f"{static['rmse'][j]:.4g}"] if static else []
         rows.append(row)
     return "<h2>Torque prediction</h2>" + table(head, rows)
 

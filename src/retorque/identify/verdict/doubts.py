@@ -9,6 +9,7 @@ from scipy.linalg import solve_triangular
 
 from retorque.identify.regression.factors import triangle
 from retorque.identify.verdict.reading import INDEPENDENT, Fit, Reading
+from retorque.logs.cutoff import bandwidth
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.work.array import Array
@@ -19,6 +20,8 @@ LATE = 0.2
 """Standard deviation of a delay before any data [s]."""
 STEP = 1e-4
 """Of the differences that say what an offset would do [rad]."""
+SLOW, QUIET = 2.0, (3.0, 6.0)
+"""Up to where a residual follows the motion, and where only noise is left, over the motion's bandwidth."""
 SEEN = 0.25
 """Part of a joint's torque that the card must foresee before a scale can be read from it."""
 
@@ -110,3 +113,31 @@ def scales(reading: Reading) -> TorqueScales:
         return TorqueScales(joint=found, common=float("nan"))
     common = float(np.exp(np.average(np.log(found[seen]), weights=weight[seen])))
     return TorqueScales(joint=found, common=common)
+
+
+def meaningful(reading: Reading, fit: Fit, motion: Motion) -> Array:
+    """(n,) part of each joint's residual that is not white noise, as a ratio of standard deviations.
+
+    A sensor's noise is as strong beside the motion's band as within it; whatever exceeds that level within the band is
+    torque that the model does not have. A joint for which the card foresees more than was measured is not excused: its
+    channel may be a loose wire.
+
+    Args:
+        reading: the log, thinned.
+        fit: its explanation.
+        motion: the log, not thinned.
+    """
+    modelled = reading.layout.torque(reading.body, fit.vector, motion.q, motion.qd, motion.qdd, motion.slip)
+    residual = motion.torque - modelled
+    rate = 1.0 / float(np.median(np.diff(motion.time)))
+    band = bandwidth(motion.q, rate)
+    power = np.square(np.abs(np.fft.rfft(residual - residual.mean(axis=0), axis=0)))
+    frequency = np.fft.rfftfreq(len(residual), 1.0 / rate)
+    beside = (frequency > QUIET[0] * band) & (frequency < QUIET[1] * band)
+    inside = frequency < SLOW * band
+    if not band or np.sum(beside) < 10 or QUIET[1] * band > 0.5 * rate:
+        return np.ones(motion.n)
+    noise = power[beside].mean(axis=0) * np.sum(inside)
+    part = np.maximum(power[inside].sum(axis=0) - noise, 0.0) / np.maximum(power.sum(axis=0), 1e-300)
+    card = reading.body.inverse_dynamics(reading.motion.q, reading.motion.qd, reading.motion.qdd).std(axis=0)
+    return np.where(card < reading.spread, np.sqrt(part), 1.0)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from retorque.identify.verdict.doubts import Shifts, TorqueScales, scales, shifts
+from retorque.identify.verdict.doubts import Shifts, TorqueScales, meaningful, scales, shifts
 from retorque.identify.verdict.reading import Fit, Reading
 from retorque.identify.verdict.sample import thinned
 from retorque.identify.verdict.search import Guess, guesses, likely
@@ -117,6 +117,11 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
     fit, held = reading.fit(), reading.held_back()
     scale, shift = scales(reading), shifts(reading, fit)
     evidence = _evidence(reading, fit, held, scale, shift)
+    noisy = np.zeros(motion.n, dtype=bool)
+    if np.any(held[moving] > ODDLY):
+        left = held * meaningful(reading, fit, motion)
+        noisy, held = moving & (held > MUCH) & (left < MUCH), left
+        evidence["unexplained_beyond_noise"] = held.tolist()
     if "dead channel" in case.causes or "frozen channel" in case.causes or "zeros" in case.causes:
         return case.end(evidence)  # whatever else looks odd follows from that
     suspicious = _suspicions(case, reading, fit, held, moving, shift)
@@ -124,11 +129,14 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
     if suspicious or gain > BETTER:
         best, gain = _best(guesses(reading, motion, at), fit, (best, gain))
     if best is not None and gain > (SLIGHT if best.cause == "joint offset" else BETTER):
-        _blame(case, best, gain, moving)
+        _blame(case, best, gain, moving & ~noisy)
     if not case.level:  # only where the motion is understood does a scale mean anything
         _scale(case, robot, scale, moving)
     if case.level and not case.causes:
         case.add(case.level, "no other reading of the log explains it better: is it another robot?", "wrong robot")
+    if np.any(noisy):
+        names = ", ".join(robot.joint_names[j] for j in np.flatnonzero(noisy))
+        case.add(0, f"the torque of {names} is hardly above its noise: this motion says little about it")
     return case.end(evidence)
 
 

@@ -118,7 +118,7 @@ def _read_part(path: Path) -> _RecordingPart:
                 break
             except Exception as error:  # a decompressor has errors of its own
                 if not begun:
-                    raise RetorqueError(f"'{path}' is no MCAP file ({error or type(error).__name__})") from None
+                    raise RetorqueError(f"'{path}' is no MCAP file ({str(error) or type(error).__name__})") from None
                 break
             begun = True
             if isinstance(record, Metadata) and record.name == ABOUT:

@@ -19,6 +19,8 @@ SWING = 2.0
 """Share of its largest friction by which a joint that moves may change its correction when it turns round."""
 MOVES, RECENTLY = 0.1, 0.5
 """A joint moves where it was this fast [rad/s]; how quickly that is forgotten [s]."""
+HASTE = 1.5
+"""A joint's speed is averaged over `MEMORY`, so that it changes so much more quickly than it seems to."""
 REST, STILL = 0.15, 0.02
 """A robot slower than this [rad/s] for longer than this [s] may be held by something."""
 LEAST_LEVER = 0.03
@@ -27,17 +29,18 @@ EXPLAINED = 0.3
 """A point explains a growth if its force leaves no more than this share of the squared torques."""
 ROUNDS = 4
 """A growth that several points explain is cut a few times, at last as a whole."""
-MARGIN = 0.47
-"""Share of the promise that is spent: the point and the direction of a contact are not known exactly (with half of it
-one arm of ten, xmate3, pressed 2 % beyond it)."""
-PAYLOADS = 4.8
+MARGIN = 0.35
+"""Share of the promise that is spent: the point and the direction of a contact are not known exactly."""
+CARRIED = 0.25
+"""Share of it that may look like a payload: at a point with a shorter lever the same torques are more force."""
+PAYLOADS = 4.5
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
 
 
 def default_force(robot: Robot) -> float:
-    """The weight of 4.8 of the largest payloads of the robot's profile [N].
+    """The weight of four and a half of the largest payloads of the robot's profile [N].
 
-    Not quite half of it is spent: as much as a payload picked up at once may look like at a point with a shorter lever.
+    A quarter of it is what a payload picked up at once may weigh, a third what else the correction may grow by.
     """
     return PAYLOADS * profile_of(robot).payload_mass[1] * float(np.linalg.norm(robot.gravity))
 
@@ -49,7 +52,8 @@ class ContactForce:
     is left over, w = τ_nominal - ID₀(q, q̇, q̈), is what the nominal command presses with, or what the adapter has not
     learnt yet. While w is not small, or the robot rests, its correction c is compared with the last free one c₀: of
     c - c₀, the largest force at a point of the arm that explains it, f = (J Jᵀ)⁻¹ J (c - c₀), stays within the
-    promise. A joint that has just moved may change its correction by its own friction on top.
+    promise. A joint that has just moved may change its correction by its own friction on top, and any robot by what
+    the largest payload of its profile weighs at the hand.
 
     Args:
         robot: the ideal robot.
@@ -70,7 +74,14 @@ class ContactForce:
         self._swing = SWING * profile.friction_max
         self._left, self._anchor, self._velocity = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._moved, self._forget = np.zeros(shape), float(np.exp(-period / RECENTLY))
-        self._own = np.zeros(shape)  # what a joint that moves may need for its own friction [N·m]
+        heavier, lighter = profile.armature_max - robot.armature, robot.armature - profile.armature_min
+        self._rotor = HASTE * np.maximum(heavier, lighter)  # by how much more a rotor may weigh, or less [kg·m²]
+        self._pace = np.zeros(shape)  # how quickly a joint has changed its speed [rad/s²]
+        self._own = np.zeros(shape)  # what a joint that moves may need for its own friction and rotor [N·m]
+        self._gravity = np.asarray(robot.gravity)
+        share = CARRIED * most / max(float(np.linalg.norm(self._gravity)), 1e-9)
+        self._heaviest = min(profile.payload_mass[1], share)  # [kg]
+        self._weight = np.zeros(shape)  # torques that hold a kilogram in the hand [N·m]
         self._rest = np.zeros(lead)
         self.engaged = np.zeros(lead, dtype=bool)
         """(...) where something may be in the way."""
@@ -83,8 +94,9 @@ class ContactForce:
 
     def reset(self) -> None:
         """Nothing is known of the robot."""
-        for array in (self._left, self._anchor, self._velocity, self._moved, self._own, self._rest, self.engaged):
-            array[...] = 0
+        for array in (self._left, self._anchor, self._velocity, self._moved, self._pace, self._own, self._rest):
+            array[...] = 0.0
+        self.engaged[...] = False
         self.active = False
 
     def window(self, left: Array, correction: Array, report: Array, good: Array) -> None:
@@ -100,10 +112,12 @@ class ContactForce:
             return
         use = good[..., None]
         self._left += np.where(use, self._rate * (left - self._left), 0.0)
-        self._velocity += np.where(use, self._rate * (report[1] - self._velocity), 0.0)
+        faster = np.where(use, report[1] - self._velocity, 0.0)
+        self._velocity += self._rate * faster
+        self._pace = np.maximum(self._forget * self._pace, np.abs(faster) / MEMORY)
         slow = np.abs(self._velocity) < STILL
         self._moved = np.maximum(self._forget * self._moved, np.abs(self._velocity))
-        self._own = np.where(self._moved > MOVES, self._swing, 0.0)
+        self._own = np.where(self._moved > MOVES, self._swing + self._rotor * self._pace, 0.0)
         still = slow.all(axis=-1)
         self._rest = np.where(still, self._rest + self._period, 0.0)
         self.engaged = (np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST)
@@ -128,12 +142,19 @@ class ContactForce:
         for turn in range(ROUNDS):
             grown = cut - self._anchor
             grown -= np.clip(grown, -self._own, self._own)
+            grown -= self._carried(grown)
             beyond = self._beyond(grown)
             if beyond is None:
                 break
             share, explained = beyond
             cut = cut - share * (explained if turn < ROUNDS - 1 else grown)
         return cut
+
+    def _carried(self, grown: Array) -> Array:
+        """What of a growth (..., n) a payload that is picked up or put down would need [N·m]."""
+        weight = self._weight
+        mass = np.sum(weight * grown, axis=-1) / np.maximum(np.sum(weight * weight, axis=-1), 1e-9)
+        return np.clip(mass, -self._heaviest, self._heaviest)[..., None] * weight
 
     def _beyond(self, grown: Array) -> tuple[Array, Array] | None:
         """The share (..., 1) by which a growth (..., n) is beyond the promise at the point that explains it, and what
@@ -160,6 +181,7 @@ class ContactForce:
             gram = jacobian @ jacobian.T + LEAST_LEVER**2 * np.eye(3)
             self._jacobian[(*trial, index)] = jacobian
             self._inverse[(*trial, index)] = np.linalg.solve(gram, jacobian)
+        self._weight[trial] = -self._gravity @ self._jacobian[(*trial, 0)]
         most = np.linalg.norm(np.abs(self._inverse[trial]) @ self._band, axis=-1).max()  # if all joints add up
         self._room[trial] = self._told / max(most, 1e-9) * self._band
 

@@ -81,15 +81,15 @@ class ReportCheck:
 
     def sent(self, torque: Array) -> None:
         """A torque (..., n) has been sent [N·m]."""
-        np.copyto(self._expected_torque, self.torque.sent(torque))
+        self._expected_torque[...] = self.torque.sent(torque)
 
     def take(self, state: State, step: int) -> State:
         """The report as the adapter may see it, `step` ticks after the last one."""
         now = self.now
         try:
-            np.copyto(self._position, state.position)
-            np.copyto(self._velocity, state.velocity)
-            np.copyto(self._torque, state.torque)
+            self._position[...] = state.position
+            self._velocity[...] = state.velocity
+            self._torque[...] = state.torque
         except (ValueError, TypeError):  # another shape, or no numbers at all
             now[:] = np.nan
             state = State(state.time, *np.full((3, *self._shape), np.nan))
@@ -99,7 +99,7 @@ class ReportCheck:
         self._ticks += 1
         if self.calm and step == 1 and self._as_expected() and (self._ticks % self._look or not self._odd()):
             np.dot(self.motion.weights, self._flat, out=self._next)
-            np.copyto(self._flat_expected, self._next)
+            self._flat_expected[...] = self._next
             return state
         return self._sorted_out(state.time, step)
 

@@ -45,7 +45,7 @@ class SupervisorSettings:
     """... until the correction asked for has stayed within its limits for so long [s]."""
     max_contact_force: float | None = None
     """How much harder than the nominal command the corrected robot may press on something rigid [N]; default: the
-    weight of 4.8 of the largest payloads of the robot's profile; infinite: as hard as the other limits allow."""
+    weight of 4.5 of the largest payloads of the robot's profile; infinite: as hard as the other limits allow."""
     shadow: bool = False
     """Compute, score and log the correction, but send the nominal torque."""
     log_ticks: int = 0

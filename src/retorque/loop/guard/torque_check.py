@@ -52,7 +52,7 @@ class TorqueCheck:
     def sent(self, torque: Array) -> Array:
         """A torque (..., n) has been sent; what the next report is expected to be near to, (..., n) [N·m]."""
         count, rows, ticks = self._count, self._rows, self.ticks
-        np.copyto(rows[count % ticks], torque)
+        rows[count % ticks][...] = torque
         self._count = count = count + 1
         return rows[(count - self._lag) % ticks]
 

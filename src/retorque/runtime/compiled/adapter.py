@@ -138,6 +138,7 @@ class CompiledAdapter(Adapter):
     def _identity(self) -> dict[str, object]:
         return {
             "adapter": type(self.model).__name__,
+            "robot": self.robot.name,
             "joints": list(self.robot.joint_names),
             "trials": self.trials,
             "timestep": self.timestep,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from retorque.adapt.default.adapter import Default
 from retorque.adapt.direct import Direct
 from retorque.adapt.recursive import equation, linear_model, recursive_contact
 from retorque.adapt.recursive.adapter import Recursive
@@ -20,12 +21,13 @@ from retorque.loop.adapter import Adapter
 from retorque.physics.inertia import robot_inertia
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
+from retorque.runtime.compiled.default_constants import default_constants
 from retorque.runtime.compiled.structures import Constants
 from retorque.runtime.compiled.tam_constants import tam_constants
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-DIRECT, RECURSIVE, RECURSIVE_CONTACT, TAM, TAM_RECURSIVE = range(5)
+DIRECT, RECURSIVE, RECURSIVE_CONTACT, TAM, TAM_RECURSIVE, DEFAULT = range(6)
 """As in the header."""
 
 
@@ -162,6 +164,11 @@ def _tam_recursive(adapter: Adapter) -> Constants:
     }
 
 
+def _default(adapter: Adapter) -> Constants:
+    assert isinstance(adapter, Default)
+    return {**_tam_recursive(adapter), "defaults": default_constants(adapter)}
+
+
 def _nothing(adapter: Adapter) -> Constants:
     return {}
 
@@ -171,8 +178,9 @@ MADE: dict[type[Adapter], tuple[int, Callable[[Adapter], Constants]]] = {
     Recursive: (RECURSIVE, _recursive),
     RecursiveContact: (RECURSIVE_CONTACT, _recursive),
     TamRecursive: (TAM_RECURSIVE, _tam_recursive),
+    Default: (DEFAULT, _default),
     **dict.fromkeys((TamAdapter, FineTuned, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)),
 }
 """The adapters that have a core: its kind, and what makes its constants."""
-NETWORKS = tuple(kind for kind, (number, _) in MADE.items() if number in (TAM, TAM_RECURSIVE))
+NETWORKS = tuple(kind for kind, (number, _) in MADE.items() if number in (TAM, TAM_RECURSIVE, DEFAULT))
 """Those of them with a network inside."""

@@ -259,6 +259,16 @@ void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *q
   for (int i = 0; i < robot->n; i++) torque[i] += robot->armature[i] * qdd[i];
 }
 
+void rt_bias(const rt_robot *robot, int count, const double *q, const double *qd, double *torque) {
+  rt_pose pose[RT_MOST_JOINTS];
+  rt_motion motion[RT_MOST_JOINTS];
+  for (int k = 0; k < count; k++, q += robot->n, qd += robot->n, torque += robot->n) {
+    rt_place(robot, q, pose);
+    rt_move(robot, pose, qd, NULL, motion);
+    rt_torques(robot, pose, motion, robot->inertial, torque);
+  }
+}
+
 void rt_forward_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *torque, double *qdd) {
   rt_pose pose[RT_MOST_JOINTS];
   rt_place(robot, q, pose);

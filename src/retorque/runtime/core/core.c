@@ -17,7 +17,7 @@ static double *numbers(carver *c, size_t count) { return (double *)carve(c, coun
 static float *floats(carver *c, size_t count) { return (float *)carve(c, count * sizeof(float)); }
 
 static int recursive_kind(const rt_model *m) {
-  return m->adapter == RT_RECURSIVE || m->adapter == RT_RECURSIVE_CONTACT || m->adapter == RT_TAM_RECURSIVE;
+  return m->adapter == RT_RECURSIVE || m->adapter == RT_RECURSIVE_CONTACT || rt_has_network(m);
 }
 
 int rt_belief_size(const rt_model *model) {
@@ -38,6 +38,7 @@ static void lay_out_recursive(const rt_model *m, rt_recursive_part *p, carver *c
   p->torque = numbers(c, n);
   p->doubt = numbers(c, n);
   p->persistent = numbers(c, n);
+  p->neighbours = numbers(c, n);
   p->total = numbers(c, n);
   p->residuals = numbers(c, (size_t)r->apart * n);
   p->used = (unsigned char *)carve(c, (size_t)r->apart);
@@ -50,7 +51,7 @@ static void lay_out_recursive(const rt_model *m, rt_recursive_part *p, carver *c
   p->scratch.spread = numbers(c, n * step);
   p->scratch.lanes = numbers(c, (n + RT_LANES - 1) / RT_LANES * step * RT_LANES);
   p->scratch.blank = numbers(c, n * size);
-  if (m->adapter != RT_TAM_RECURSIVE) return;
+  if (!rt_has_network(m)) return;
   const rt_residual *x = &m->residual;
   p->before = numbers(c, 3 * n);
   p->ring = numbers(c, (size_t)(x->fine + x->coarse[0] + x->coarse[1] + x->coarse[2]) * n);
@@ -60,6 +61,32 @@ static void lay_out_recursive(const rt_model *m, rt_recursive_part *p, carver *c
   p->own = numbers(c, n);
   p->uncertain = numbers(c, n);
   p->push_sizes = numbers(c, (size_t)x->memory);
+}
+
+static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
+  const rt_default *d = &m->defaults;
+  const size_t n = (size_t)m->robot.n, size = (size_t)m->recursive.size, step = (size + 7) / 8 * 8;
+  const size_t kept = (size_t)d->snapshots, explanations = 5 + n, doubts = (size_t)d->payload_doubts;
+  size_t means = 0, covariances = 0;
+  for (size_t k = 0; k < explanations; k++) {
+    means += (size_t)d->counts[k];
+    covariances += (size_t)(d->counts[k] * d->counts[k]);
+  }
+  p->state = (rt_default_state *)carve(c, sizeof(rt_default_state));
+  p->old_means = numbers(c, kept * step);
+  p->old_roots = numbers(c, kept * size * step);
+  p->old_evidence = numbers(c, kept);
+  p->old_sizes = numbers(c, kept * 2 * n);
+  p->undo_mean = numbers(c, step);
+  p->undo_root = numbers(c, size * step);
+  p->felt = numbers(c, 2 * n);
+  p->means = numbers(c, means);
+  p->covariances = numbers(c, covariances);
+  p->evidence = numbers(c, explanations);
+  p->recent = numbers(c, explanations);
+  p->old_spread = numbers(c, n * step);
+  p->work_stride = (int)((step + RT_PER_JOINT + RT_MOST_JOINTS + doubts + 7) / 8 * 8);
+  p->work = numbers(c, size * (size_t)p->work_stride);
 }
 
 static void lay_out_tam(const rt_model *m, rt_core *core, carver *c) {
@@ -94,7 +121,7 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   double **rows[] = {&g->offset, &g->error,  &g->slip_error, &g->start_torque, &g->gain,        &g->ramp,
                      &g->bad_for, &g->at_limit, &g->rested,  &g->whole_gain,   &g->left,        &g->anchor,
                      &g->window_left, &g->window_correction, &g->last,         &g->last_nominal,
-                     &g->mean_velocity, &g->moved, &g->own};
+                     &g->mean_velocity, &g->moved, &g->pace, &g->own, &g->weight};
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
   double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
   int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still};
@@ -127,6 +154,7 @@ static size_t lay_out(const rt_model *m, rt_core *core, unsigned char *base) {
     core->layout = rt_layout_of(m);
     lay_out_recursive(m, &core->recursive, &c);
   }
+  if (m->adapter == RT_DEFAULT) lay_out_default(m, &core->defaults, &c);
   if (m->adapter == RT_TAM) lay_out_tam(m, core, &c);
   if (m->supervisor.active) lay_out_guard(m, &core->guard, &c);
   return c.used;
@@ -205,7 +233,7 @@ int rt_bare_learn(rt_core *core, double *belief) {
     }
     return fresh;
   }
-  if (m->adapter == RT_TAM_RECURSIVE)
+  if (rt_has_network(m))
     fresh = rt_residual_learn(core);
   else if (recursive_kind(m))
     fresh = rt_recursive_learn(core);

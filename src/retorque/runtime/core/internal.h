@@ -50,6 +50,10 @@ void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes
 void rt_exponentials(double *x, int count);
 void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score);
 void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out);
+void rt_triangle(double *a, int rows, int width, int stride); /* a Q = (L, 0) in place, Q a rotation */
+void rt_hyperbolic_tangents(double *x, int count);
+void rt_modulated(int rows, int size, double epsilon, const double *x, const double *gain, const double *shift,
+                  double *out);
 /* A layer of a network for all joints: single-precision weights, sums in double. With a bias in the last row, or none. */
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
 void rt_matrix(const float *weights, int inputs, int outputs, int rows, const double *x, double *out);
@@ -112,6 +116,7 @@ typedef struct {
 /* One averaged equation of motion a joint: torque = prior + rows z. */
 typedef struct {
   double torque[RT_MOST_JOINTS], prior[RT_MOST_JOINTS], ideal[RT_MOST_JOINTS];
+  double position[RT_MOST_JOINTS], velocity[RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS];
   double factor;
   int accepted;
   double *rows; /* (n, size) */
@@ -130,7 +135,7 @@ void rt_predict(const rt_model *model, const rt_filter *filter, const double *ro
 void rt_expect(const rt_model *model, const rt_filter *filter, const double *rows, double *expected);
 void rt_gram(const double *spread, int n, int size, int step, double *out);
 int rt_filter_update(const rt_model *model, rt_filter *filter, const double *innovation, const double *rows,
-                     double *spread, const double *noise, rt_scratch *scratch);
+                     double *spread, const double *noise, rt_scratch *scratch, int forget);
 void rt_project(rt_filter *filter, int first, const double *row, int count, double change, double *scratch);
 
 /* equation.c */
@@ -153,7 +158,7 @@ typedef struct {
 typedef struct {
   rt_recursive_state *state;
   rt_filter filter;
-  double *noise, *torque, *doubt, *persistent, *total; /* (n) each: noise, and the disturbance's */
+  double *noise, *torque, *doubt, *persistent, *neighbours, *total; /* (n) each: noise, and the disturbance's */
   double *residuals;      /* (apart, n) */
   unsigned char *used;    /* (apart) */
   double *external, *external_rate; /* (n) */
@@ -165,6 +170,30 @@ typedef struct {
   /* The network's: */
   double *before, *ring, *velocities, *roughness, *pushed, *own, *uncertain, *push_sizes;
 } rt_recursive_part;
+
+/* Variance of what lasts; residuals that turn round from one to the next do not [(N m)^2]. */
+static inline double rt_lasting(const rt_recursive_part *p, int j) {
+  return p->neighbours[j] > 0.0 ? rt_clip(p->persistent[j], 0.0, p->total[j]) : 0.0;
+}
+
+/* default/ */
+typedef struct {
+  int64_t disputed, kept, under_touch, walked;
+  double learnt_for, quiet_for; /* [s] */
+  double disputed_for, calm_for, rest, since_snapshot, own_since, refuted;
+} rt_default_state;
+
+typedef struct {
+  rt_default_state *state;
+  double *old_means, *old_roots;      /* (snapshots, step), (snapshots, size, step) */
+  double *old_evidence, *old_sizes;   /* (snapshots), (snapshots, 2, n) noise and what is never explained */
+  double *undo_mean, *undo_root;      /* (step), (size, step) */
+  double *felt;                       /* (2, n) torque from outside, and its rate */
+  double *means, *covariances, *evidence, *recent; /* of the explanations */
+  double *old_spread;                 /* (n, step) */
+  double *work;                       /* (size, work_stride) a root and doubt beside it */
+  int work_stride;
+} rt_default_part;
 
 /* tam.c, encoder.c */
 typedef struct {
@@ -211,7 +240,7 @@ typedef struct {
   unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
-  double *mean_velocity, *moved, *own;     /* (n) of the force promise [rad/s], [N m] */
+  double *mean_velocity, *moved, *pace, *own, *weight; /* (n) of the force promise [rad/s], [rad/s2], [N m] */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */
   unsigned char *stopped;          /* (n) */
   double *ring;                    /* (torque_ticks, n) torques sent */
@@ -235,6 +264,7 @@ struct rt_core {
   int64_t *current;        /* which belief the tick uses */
   rt_layout layout;
   rt_recursive_part recursive;
+  rt_default_part defaults;
   rt_tam_part tam;
   rt_guard guard;
 };
@@ -250,6 +280,9 @@ void rt_reports_reset(rt_core *core);
 void rt_reports_take(rt_core *core, int64_t step); /* `now` holds the report; `shown` is what the adapter may see */
 void rt_reports_sent(rt_core *core, const double *torque);
 /* guard/force.c */
+void rt_world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin);
+void rt_point_jacobian(const rt_robot *robot, const double *rotation, const double *origin, int link,
+                       const double *place, double *out);
 void rt_force_reset(rt_core *core);
 void rt_force_window(rt_core *core);
 int rt_force_limit(const rt_core *core, const double *correction, double *out);
@@ -270,6 +303,10 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
 double rt_distance(const rt_core *core, const double *innovation, const double *spread, double factor);
 void rt_limit_share(rt_core *core, const double *external);
 double rt_ahead(const rt_model *model, double age);
+void rt_constrain(rt_core *core);
+static inline int rt_has_network(const rt_model *model) {
+  return model->adapter == RT_TAM_RECURSIVE || model->adapter == RT_DEFAULT;
+}
 /* contact.c */
 void rt_screen_contact(rt_core *core, rt_equation *equation, const double *innovation, const double *spread);
 int rt_exchange(rt_core *core, rt_equation *equation, rt_equation *oldest);
@@ -277,6 +314,17 @@ int rt_exchange(rt_core *core, rt_equation *equation, rt_equation *oldest);
 void rt_residual_reset(rt_core *core);
 void rt_screen_residual(rt_core *core, rt_equation *equation, const double *innovation, const double *spread);
 int rt_residual_learn(rt_core *core);
+/* default/explanations.c */
+void rt_explanations_restart(rt_core *core);
+void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise);
+int rt_explanations_verdict(const rt_core *core, double least, double carried);
+int rt_explanations_over(const rt_core *core);
+int rt_explanations_opening(const rt_core *core, int verdict, double *shift, double *doubt, int stride);
+/* default/default.c */
+void rt_default_reset(rt_core *core);
+void rt_screen_default(rt_core *core, rt_equation *equation, double *innovation, double *spread);
+double rt_default_evidence(const rt_core *core);
+void rt_default_answer(rt_core *core);
 /* tam.c */
 void rt_tam_reset(rt_core *core);
 int rt_tam_learn(rt_core *core);

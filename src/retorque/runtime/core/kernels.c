@@ -18,26 +18,23 @@ typedef float four_singles __attribute__((vector_size(16), aligned(4), may_alias
 #define SINGLES_AT(place) __builtin_convertvector(*(const four_singles *)(place), four)
 #define DOUBLES_AT(place) (*(const four *)(place))
 
-/* acc (4, 8) += x (4 rows, inputs) times weights (inputs, 8). */
-#define TILE(LOAD)                                                                                             \
-  four a0 = {0}, a1 = {0}, b0 = {0}, b1 = {0}, c0 = {0}, c1 = {0}, d0 = {0}, d1 = {0};                          \
+/* acc (count <= 4 rows, 8) = x (count rows, inputs) times weights (inputs, 8); `count` is known to the compiler. */
+#define TILE(LOAD, count)                                                                                      \
+  const double *const row[ROWS] = {a, b, c, d};                                                                \
+  four low[ROWS] = {{0}}, high[ROWS] = {{0}};                                                                  \
   for (int i = 0; i < inputs; i++, weights += weights_step) {                                                  \
     const four u = LOAD(weights), v = LOAD(weights + 4);                                                       \
-    a0 += a[i] * u, a1 += a[i] * v;                                                                            \
-    b0 += b[i] * u, b1 += b[i] * v;                                                                            \
-    c0 += c[i] * u, c1 += c[i] * v;                                                                            \
-    d0 += d[i] * u, d1 += d[i] * v;                                                                            \
+    for (int r = 0; r < count; r++) low[r] += row[r][i] * u, high[r] += row[r][i] * v;                         \
   }                                                                                                            \
-  four *to = (four *)acc;                                                                                      \
-  to[0] = a0, to[1] = a1, to[2] = b0, to[3] = b1, to[4] = c0, to[5] = c1, to[6] = d0, to[7] = d1;
+  for (int r = 0; r < count; r++) ((four *)acc)[2 * r] = low[r], ((four *)acc)[2 * r + 1] = high[r];
 #else
 #define SINGLES_AT(place) (place)
 #define DOUBLES_AT(place) (place)
-#define TILE(LOAD)                                                                                             \
-  const double *row[4] = {a, b, c, d};                                                                         \
-  for (int k = 0; k < 4 * LANES; k++) acc[k] = 0.0;                                                            \
+#define TILE(LOAD, count)                                                                                      \
+  const double *const row[ROWS] = {a, b, c, d};                                                                \
+  for (int k = 0; k < count * LANES; k++) acc[k] = 0.0;                                                        \
   for (int i = 0; i < inputs; i++, weights += weights_step)                                                    \
-    for (int r = 0; r < 4; r++)                                                                                \
+    for (int r = 0; r < count; r++)                                                                            \
       for (int l = 0; l < LANES; l++) acc[r * LANES + l] += row[r][i] * LOAD(weights)[l];
 #endif
 
@@ -78,12 +75,21 @@ void rt_filter_rows(int rows, int step, int n, double *root, const double *lanes
 
 void rt_exponentials(double *x, int count) { CALL(exponentials, x, count); }
 
+void rt_triangle(double *a, int rows, int width, int stride) { CALL(triangle, a, rows, width, stride); }
+
+void rt_hyperbolic_tangents(double *x, int count) { CALL(hyperbolic_tangents, x, count); }
+
 void rt_scores(const double *query, const double *keys, int count, int stride, int size, double *score) {
   CALL(scores, query, keys, count, stride, size, score);
 }
 
 void rt_weighted(const double *score, const double *values, int count, int stride, int size, double *out) {
   CALL(weighted, score, values, count, stride, size, out);
+}
+
+void rt_modulated(int rows, int size, double epsilon, const double *x, const double *gain, const double *shift,
+                  double *out) {
+  CALL(modulated, rows, size, epsilon, x, gain, shift, out);
 }
 
 void rt_dense(const float *weights, int inputs, int outputs, int rows, const double *x, double *out) {

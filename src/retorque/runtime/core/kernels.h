@@ -2,12 +2,18 @@
 
 TARGET static inline void NAMED(tile)(const double *a, const double *b, const double *c, const double *d, int inputs, const double *weights,
                  int weights_step, double *acc) {
-  TILE(DOUBLES_AT)
+  TILE(DOUBLES_AT, ROWS)
 }
 
 TARGET static inline void NAMED(tile_of_singles)(const double *a, const double *b, const double *c, const double *d, int inputs,
                             const float *weights, int weights_step, double *acc) {
-  TILE(SINGLES_AT)
+  TILE(SINGLES_AT, ROWS)
+}
+
+TARGET static inline void NAMED(three_of_singles)(const double *a, const double *b, const double *c, int inputs,
+                            const float *weights, int weights_step, double *acc) {
+  const double *const d = c;
+  TILE(SINGLES_AT, 3)
 }
 
 TARGET static void NAMED(add_product)(int rows, int inputs, int outputs, const double *x, int x_step, const double *weights,
@@ -30,14 +36,37 @@ TARGET static void NAMED(add_product)(int rows, int inputs, int outputs, const d
   }
 }
 
+/* The product with a single row: a tile's other rows would be made for nothing. */
+TARGET static void NAMED(vector)(const float *weights, int inputs, int outputs, const double *x, double *out) {
+  int o = 0;
+  for (; o + 2 * LANES <= outputs; o += 2 * LANES) {
+    double acc[2 * LANES] = {0.0};
+    for (int i = 0; i < inputs; i++)
+      for (int l = 0; l < 2 * LANES; l++) acc[l] += x[i] * (double)weights[i * outputs + o + l];
+    for (int l = 0; l < 2 * LANES; l++) out[o + l] = acc[l];
+  }
+  for (; o < outputs; o++) {
+    double sum = 0.0;
+    for (int i = 0; i < inputs; i++) sum += x[i] * (double)weights[i * outputs + o];
+    out[o] = sum;
+  }
+}
+
 TARGET static void NAMED(matrix)(const float *weights, int inputs, int outputs, int rows, const double *x, double *out) {
   const int x_step = inputs;
   double acc[ROWS * LANES];
+  if (rows == 1) {
+    NAMED(vector)(weights, inputs, outputs, x, out);
+    return;
+  }
   for (int row = 0; row < rows; row += ROWS) {
     const int here = rows - row < ROWS ? rows - row : ROWS;
     int o = 0;
     for (; o + LANES <= outputs; o += LANES) {
-      NAMED(tile_of_singles)(ROW(0), ROW(1), ROW(2), ROW(3), inputs, weights + o, outputs, acc);
+      if (here == ROWS)
+        NAMED(tile_of_singles)(ROW(0), ROW(1), ROW(2), ROW(3), inputs, weights + o, outputs, acc);
+      else
+        NAMED(three_of_singles)(ROW(0), ROW(1), ROW(2), inputs, weights + o, outputs, acc);
       for (int r = 0; r < here; r++)
         for (int l = 0; l < LANES; l++) out[(row + r) * outputs + o + l] = acc[r * LANES + l];
     }
@@ -102,6 +131,18 @@ TARGET static void NAMED(exponentials)(double *x, int count) {
   for (; i < count; i++) x[i] = exp(x[i]);
 }
 
+/* x becomes tanh x = sign(x) (1 - e) / (1 + e), e = exp(-2 |x|): right to 1e-16, not to that share of it. */
+TARGET static void NAMED(hyperbolic_tangents)(double *x, int count) {
+  enum { PIECE = 64 };
+  double e[PIECE];
+  for (int from = 0; from < count; from += PIECE, x += PIECE) {
+    const int here = count - from < PIECE ? count - from : PIECE;
+    for (int k = 0; k < here; k++) e[k] = -2.0 * fabs(x[k]);
+    NAMED(exponentials)(e, here);
+    for (int k = 0; k < here; k++) x[k] = copysign((1.0 - e[k]) / (1.0 + e[k]), x[k]);
+  }
+}
+
 /* Scores (count) of one head's query (size) with keys that lie `stride` apart, and the weighted sum of values. */
 TARGET static void NAMED(scores)(const double *query, const double *keys, int count, int stride, int size,
                                  double *score) {
@@ -122,5 +163,45 @@ TARGET static void NAMED(weighted)(const double *score, const double *values, in
   for (int c = 0; c < count; c++) {
     const double *value = values + c * stride, weight = score[c];
     for (int k = 0; k < size; k++) out[k] += weight * value[k];
+  }
+}
+
+/* max(x scale gain + shift, 0) of rows (rows, size), each scaled to a mean square of one. */
+TARGET static void NAMED(modulated)(int rows, int size, double epsilon, const double *x, const double *gain,
+                                    const double *shift, double *out) {
+  for (int row = 0; row < rows; row++, x += size, gain += size, shift += size, out += size) {
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    int k = 0;
+    for (; k + 3 < size; k += 4)
+      for (int l = 0; l < 4; l++) sum[l] += x[k + l] * x[k + l];
+    for (; k < size; k++) sum[0] += x[k] * x[k];
+    const double scale = 1.0 / sqrt(((sum[0] + sum[1]) + (sum[2] + sum[3])) / size + epsilon);
+    for (k = 0; k < size; k++) {
+      const double value = x[k] * scale * gain[k] + shift[k];
+      out[k] = value > 0.0 ? value : 0.0;
+    }
+  }
+}
+
+/* Lower triangle of rows (rows, width) by reflections from the right: a Q = (L, 0), in place. */
+TARGET static void NAMED(triangle)(double *a, int rows, int width, int stride) {
+  for (int i = 0; i < rows; i++) {
+    double *v = a + i * stride, square = 0.0;
+    for (int k = i + 1; k < width; k++) square += v[k] * v[k];
+    if (square == 0.0) continue;
+    const double size = sqrt(v[i] * v[i] + square), to = v[i] > 0.0 ? -size : size, first = v[i] - to;
+    const double share = 2.0 / (first * first + square);
+    v[i] = first;
+    for (int r = i + 1; r < rows; r++) {
+      double *row = a + r * stride, sum[4] = {0.0, 0.0, 0.0, 0.0};
+      int k = i;
+      for (; k + 3 < width; k += 4)
+        for (int l = 0; l < 4; l++) sum[l] += v[k + l] * row[k + l];
+      for (; k < width; k++) sum[0] += v[k] * row[k];
+      const double along = share * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+      for (k = i; k < width; k++) row[k] -= along * v[k];
+    }
+    v[i] = to;
+    for (int k = i + 1; k < width; k++) v[k] = 0.0;
   }
 }

@@ -46,7 +46,7 @@ enum {
 };
 #define RT_CODES 21
 
-enum { RT_DIRECT, RT_RECURSIVE, RT_RECURSIVE_CONTACT, RT_TAM, RT_TAM_RECURSIVE };
+enum { RT_DIRECT, RT_RECURSIVE, RT_RECURSIVE_CONTACT, RT_TAM, RT_TAM_RECURSIVE, RT_DEFAULT };
 
 /* The ideal robot: a tree of n links, each on its own joint, parents first. */
 typedef struct {
@@ -128,6 +128,36 @@ typedef struct {
   double surprising;         /* squared distance below which the estimate learns on */
 } rt_residual;
 
+/* What the default adapter adds: explanations that compete for a mismatch. */
+typedef struct {
+  int touch;                 /* unknowns of a touch, behind all others */
+  int snapshots, sudden, delayed; /* estimates kept; which is gone back to; through how many evidence must last */
+  int walk_every;            /* updates between two steps of a touch that wanders */
+  int hand_link, arm_link, carrier; /* -1: on the ground */
+  int payload_doubts;
+  const int *counts;         /* (5 + n) numbers of each explanation */
+  const double *deviations;  /* of all of them, one after another */
+  const double *odds, *keep; /* (5 + n) log odds beforehand; what a number keeps of its value in an update */
+  const double *armature;    /* (n) of the ideal robot that the tick follows [kg m2] */
+  const double *closed_root; /* (n, 15, 15) of the first covariance */
+  const double *payload_shift, *payload_doubt; /* (size, 11), (size, payload_doubts) */
+  const double *joint_shift, *joint_doubt;     /* (n, 15, 4), (n, 15, 15) */
+  double hand_place[3], arm_place[3]; /* in the links' frames [m] */
+  double fade, weight;       /* of the last measurements; share of an independent one that an equation is worth */
+  double own_width;          /* velocity over which a joint's friction switches [rad/s] */
+  double inflation;          /* how much wider than its own errors an explanation opens the estimate */
+  double most_mass, reach, gone, most_gain; /* [kg], [m], log odds, share */
+  double suspect, pushed, clear, creeping;  /* squared distances */
+  double snapshot_every, lasting, calm, straddle, probation, rest; /* [s] */
+  double certain, patience;  /* log odds; [s] */
+  double carried_share, carried_mass; /* what can be put down [kg] */
+  double still;              /* [rad/s] */
+  double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
+  double youth, again, quiet; /* when an estimate was led astray [s] */
+  double touch_size;         /* standard deviation of a touch [torque limits] */
+  double walk, budget;       /* [prior deviations in a second], [units] */
+} rt_default;
+
 /* The torque adaptation module. */
 typedef struct {
   int average, patch_rows, stride_rows, half_window, slow, columns, width, layers, heads, wide, factorised;
@@ -173,6 +203,7 @@ typedef struct {
   int active;                /* 0: the adapter runs bare */
   int shadow;                /* 1: compute and score the correction, send the nominal torque */
   int from_sent;             /* 1: the sent torque stands for the reported one */
+  int watching;              /* 1: somebody else drives: reported torques are not those sent */
   int stale_ticks;           /* a belief older than this fades out */
   int torque_ticks, torque_lag; /* torques sent that a report may be of; the one it is expected to be near to */
   int look;                  /* ticks between looks at what changes slowly */
@@ -189,6 +220,7 @@ typedef struct {
   const double *low, *high, *home; /* (n) [rad] */
   const double *far, *jump, *slip, *held; /* (n) [rad], [rad/s], [rad], [N m] */
   const double *swing;       /* (n) change of a moving joint's own friction [N m] */
+  const double *rotor;       /* (n) by how much more a rotor may weigh, or less [kg m2] */
   const double *band;        /* (n) torque that may move nothing although the robot is free [N m] */
   const int *point_link;     /* (points) -1: on the ground */
   const double *point_place; /* (points, 3) in the link's frame [m] */
@@ -200,6 +232,7 @@ typedef struct {
   double score_rate, score_period; /* a window; [s] */
   double force_most, force_rate, force_follow; /* [N], a window each */
   double force_rest, force_still, force_moves, force_forget; /* [s], [rad/s], [rad/s], a window */
+  double force_memory, heaviest; /* [s], [kg] */
   double least_lever, explained; /* [m], share */
 } rt_supervisor;
 
@@ -215,6 +248,7 @@ typedef struct {
   rt_robot robot;
   rt_recursive recursive;
   rt_residual residual;
+  rt_default defaults;
   rt_tam tam;
   rt_supervisor supervisor;
 } rt_model;
@@ -277,6 +311,8 @@ void rt_repeat_column(rt_core *core);
 
 /* The algebra by itself: inverse dynamics, forward dynamics, mass matrix (n, n), regressor (n, 10 n). */
 void rt_inverse_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *torque);
+/* Coriolis, centrifugal and gravity torques of so many robots at once, (count, n) each. */
+void rt_bias(const rt_robot *robot, int count, const double *q, const double *qd, double *torque);
 void rt_forward_dynamics(const rt_robot *robot, const double *q, const double *qd, const double *torque, double *qdd);
 void rt_mass_matrix(const rt_robot *robot, const double *q, double *matrix);
 void rt_regressor(const rt_robot *robot, const double *q, const double *qd, const double *qdd, double *regressor);

@@ -17,6 +17,11 @@ from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 
+def _finite(values: Array) -> bool:
+    """Whether all numbers are finite: after a sleep plain sums take a tenth of the time of NumPy's first call."""
+    return isfinite(sum(values.tolist()))
+
+
 class RobotStopped(RetorqueError):
     """The robot has stopped by itself, or is out of reach: there is nothing left to control."""
 
@@ -69,7 +74,7 @@ class Driver(ABC):
     def read(self) -> State:
         """The newest report, gravity included in its torque."""
         state = self._report()
-        good = isfinite(float(state.position @ state.position))  # a quarter of the time of `np.isfinite(...).all()`
+        good = _finite(state.position)
         if good:
             self._position = state.position
         if self.adds_gravity:
@@ -83,7 +88,7 @@ class Driver(ABC):
         if not self.acting:
             return
         torque = command.torque
-        if torque is None or torque.shape != self._gravity.shape or not isfinite(float(torque @ torque)):
+        if torque is None or torque.shape != self._gravity.shape or not _finite(torque):
             self.refused += 1
             torque = self._held()
         torque = np.minimum(np.maximum(torque, -self._limit), self._limit)

@@ -20,7 +20,7 @@ from retorque.runtime.drivers import dynamixel_protocol as wire
 from retorque.runtime.drivers.dynamixel_motors import servo_motors, with_rotors
 from retorque.runtime.drivers.dynamixel_protocol import Address, Instruction
 from retorque.runtime.fakes.hidden_robot import FakeSettings, hidden_target
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.errors import RetorqueError
 
 STEP = 1e-3
 """Physics step [s]."""
@@ -56,9 +56,7 @@ class DynamixelBusSettings(FakeSettings):
 
     def check(self) -> None:
         """Refuse what cannot be."""
-        for _, name in self.due():
-            if name not in FAULTS:
-                raise unknown("fault", name, FAULTS)
+        self.check_faults(FAULTS)
         if not 0.0 <= self.lockstep <= 0.1:
             raise RetorqueError(f"--lockstep must be between 0 and 0.1 s, not {self.lockstep}")
 

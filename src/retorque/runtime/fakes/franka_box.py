@@ -16,11 +16,10 @@ import numpy as np
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
 from retorque.robots.formats.urdf_writer import write_urdf
-from retorque.robots.library import load
 from retorque.runtime.drivers import franka_protocol as wire
 from retorque.runtime.drivers.franka_protocol import MoveStatus, Request, RobotMode
-from retorque.runtime.fakes.hidden_robot import FakeSettings, hidden_target
-from retorque.work.errors import RetorqueError, unknown
+from retorque.runtime.fakes.hidden_robot import FakeSettings, arm, hidden_target
+from retorque.runtime.fakes.loopback import check_loopback, listen
 
 PERIOD, SLIP = 1e-3, 1e-4
 """The box's cycle, and how late it may begin one before its clock gives way [s]."""
@@ -52,11 +51,8 @@ class FrankaBoxSettings(FakeSettings):
 
     def check(self) -> None:
         """Refuse what cannot be."""
-        if not self.host.startswith("127."):
-            raise RetorqueError(f"a fake listens on this machine only (127.0.0.1, 127.0.0.2, ...), not on {self.host}")
-        for _, name in self.due():
-            if name not in FAULTS:
-                raise unknown("fault", name, FAULTS)
+        check_loopback(self.host)
+        self.check_faults(FAULTS)
 
 
 @dataclass
@@ -93,24 +89,13 @@ class FrankaBox:
     def __init__(self, settings: FrankaBoxSettings):
         settings.check()
         self.settings = settings
-        self.robot = load(settings.robot)
-        if self.robot.n != 7:
-            raise RetorqueError(f"a Franka arm has 7 joints, '{self.robot.name}' has {self.robot.n}; use panda")
+        self.robot = arm(settings, 7, "Franka", "panda")
         self.target = hidden_target(settings, self.robot)
         self.report = BoxReport()
         self._gravity = RigidBody(self.robot).gravity
         self._rng = np.random.default_rng([max(0, settings.seed), 7])
         self._number = 0  # of the state, one a millisecond
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._listener.bind((settings.host, wire.PORT))
-        except OSError as error:
-            self._listener.close()
-            raise RetorqueError(
-                f"cannot listen on {settings.host}:{wire.PORT} ({error.strerror}); give another --host, 127.0.0.2 say"
-            ) from error
-        self._listener.listen(1)
+        self._listener = listen(settings.host, wire.PORT, 1)
         self._listener.settimeout(0.1)
 
     def serve(self, goes_on: Callable[[], bool] = lambda: True, told: Callable[[str], None] = lambda _: None) -> None:

@@ -9,6 +9,7 @@ from retorque.physics.parameters import Parameters
 from retorque.robots.library import load
 from retorque.robots.robot import Robot
 from retorque.simulate.target import Target
+from retorque.work.errors import RetorqueError, unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +23,14 @@ class FakeSettings:
     faults: tuple[str, ...] = ()
     """What goes wrong and when, NAME@SECONDS, such as reflex@2.5."""
 
+    def check_faults(self, known: tuple[str, ...]) -> None:
+        """Refuse a fault that the fake does not know."""
+        for _, name in self.due():
+            if name not in known:
+                raise unknown("fault", name, known)
+
     def due(self) -> list[tuple[float, str]]:
         """The faults in the order of their times [s]."""
-        from retorque.work.errors import RetorqueError
-
         found = []
         for fault in self.faults:
             name, _, time = fault.partition("@")
@@ -34,6 +39,14 @@ class FakeSettings:
             except ValueError:
                 raise RetorqueError(f"a fault is written NAME@SECONDS, such as reflex@2.5, not '{fault}'") from None
         return sorted(found)
+
+
+def arm(settings: FakeSettings, joints: int, maker: str, on_board: str) -> Robot:
+    """The robot of a maker's fake, which has so many joints."""
+    robot = load(settings.robot)
+    if robot.n != joints:
+        raise RetorqueError(f"a {maker} arm has {joints} joints, '{robot.name}' has {robot.n}; use {on_board}")
+    return robot
 
 
 def hidden_target(settings: FakeSettings, robot: Robot | None = None, timestep: float = 1e-3) -> Target:

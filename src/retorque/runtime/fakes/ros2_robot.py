@@ -13,7 +13,7 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
 from retorque.robots.library import load
 from retorque.runtime.fakes.hidden_robot import FakeSettings, hidden_target
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.errors import RetorqueError
 
 PATIENCE = 10.0
 """How long a fake in lockstep waits for an answer [s]."""
@@ -46,9 +46,7 @@ class Ros2Robot:
     """
 
     def __init__(self, settings: Ros2RobotSettings):
-        for _, name in settings.due():
-            if name not in FAULTS:
-                raise unknown("fault", name, FAULTS)
+        settings.check_faults(FAULTS)
         if not 10.0 <= settings.rate <= 1000.0:
             raise RetorqueError(f"--rate must be between 10 and 1000 Hz, not {settings.rate}")
         try:

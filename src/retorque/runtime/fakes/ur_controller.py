@@ -15,10 +15,10 @@ import numpy as np
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
-from retorque.robots.library import load
 from retorque.runtime.drivers import ur_protocol as wire
-from retorque.runtime.fakes.hidden_robot import FakeSettings, hidden_target
-from retorque.work.errors import RetorqueError, unknown
+from retorque.runtime.fakes.hidden_robot import FakeSettings, arm, hidden_target
+from retorque.runtime.fakes.loopback import check_loopback, listen
+from retorque.work.errors import RetorqueError
 
 PERIOD = 0.002
 """The controller's cycle [s]."""
@@ -44,11 +44,8 @@ class UrControllerSettings(FakeSettings):
 
     def check(self) -> None:
         """Refuse what cannot be."""
-        if not self.host.startswith("127."):
-            raise RetorqueError(f"a fake listens on this machine only (127.0.0.1, 127.0.0.2, ...), not on {self.host}")
-        for _, name in self.due():
-            if name not in FAULTS:
-                raise unknown("fault", name, FAULTS)
+        check_loopback(self.host)
+        self.check_faults(FAULTS)
 
 
 @dataclass
@@ -76,24 +73,18 @@ class UrController:
     def __init__(self, settings: UrControllerSettings):
         settings.check()
         self.settings = settings
-        self.robot = load(settings.robot)
-        if self.robot.n != 6:
-            raise RetorqueError(f"a UR arm has 6 joints, '{self.robot.name}' has {self.robot.n}; use ur10e")
+        self.robot = arm(settings, 6, "UR", "ur10e")
         self.target = hidden_target(settings, self.robot, PERIOD)
         self._gravity = RigidBody(self.robot).gravity
         self._listeners: dict[socket.socket, int] = {}
         self._clients: list[_Client] = []
-        for port in (wire.DASHBOARD, wire.SCRIPT, wire.EXCHANGE):
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind((settings.host, port))
-            except OSError as error:
-                raise RetorqueError(
-                    f"cannot listen on {settings.host}:{port} ({error.strerror}); give another --host, 127.0.0.2 say"
-                ) from error
-            listener.listen(4)
-            self._listeners[listener] = port
+        try:
+            for port in (wire.DASHBOARD, wire.SCRIPT, wire.EXCHANGE):
+                self._listeners[listen(settings.host, port, 4)] = port
+        except RetorqueError:
+            for listener in self._listeners:
+                listener.close()
+            raise
         self._running, self._safety, self._silent = False, wire.NORMAL, False
         self._torque: np.ndarray | None = None
         self._new = False

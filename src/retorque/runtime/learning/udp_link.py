@@ -1,68 +1,15 @@
-"""`learn` on another machine, over UDP: reports out, beliefs back, each packet sealed against change and mix-up."""
+"""`learn` on another machine, over UDP."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
-import json
-import os
 import socket
-import struct
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Callable
 
 from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
-from retorque.runtime.learning.remote_learning import Twin, inner_of
-from retorque.work.array import Array
+from retorque.runtime.learning.packets import PacketLearner, PacketLink, check_door
 from retorque.work.errors import RetorqueError
-
-MAGIC = b"RTQ1"
-HEAD = struct.Struct("<4sBxxxQQ8s")
-"""Magic, kind, session, number of the packet, digest of what both sides must have in common."""
-SEAL = 16
-"""Bytes of the keyed digest at the end."""
-REPORTS, BELIEF = 1, 2
-MOST = 60_000
-"""Most bytes of a packet."""
-
-
-def identity(adapter: Adapter) -> bytes:
-    """What both sides must have in common, as 8 bytes: the adapter's class, the joints and the rate."""
-    about = [type(inner_of(adapter)).__name__, list(adapter.robot.joint_names), round(1e9 * adapter.timestep)]
-    return hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest()
-
-
-def sealed(kind: int, session: int, number: int, who: bytes, payload: bytes, key: bytes) -> bytes:
-    """A packet."""
-    body = HEAD.pack(MAGIC, kind, session, number, who) + payload
-    return body + hashlib.blake2b(body, digest_size=SEAL, key=key).digest()
-
-
-@dataclass(frozen=True, slots=True)
-class Packet:
-    """What a packet says."""
-
-    kind: int
-    session: int
-    number: int
-    who: bytes
-    payload: bytes
-
-
-def opened(data: bytes, key: bytes) -> Packet | None:
-    """The packet in a datagram; None where it is none, or was changed on its way."""
-    if len(data) < HEAD.size + SEAL:
-        return None
-    body, seal = data[:-SEAL], data[-SEAL:]
-    if not hmac.compare_digest(seal, hashlib.blake2b(body, digest_size=SEAL, key=key).digest()):
-        return None
-    magic, kind, session, number, who = HEAD.unpack_from(body)
-    return Packet(kind, session, number, who, body[HEAD.size :]) if magic == MAGIC else None
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -73,23 +20,18 @@ def address_of(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-class UdpLink:
+class UdpLink(PacketLink):
     """The way to a learner on another machine.
 
     Args:
         adapter: what corrects here; the other side must run the same.
         host: of the learner.
         port: of the learner.
-        key: secret that both sides know; without one, changes are seen but forgeries are not.
+        key: secret that both sides know.
     """
 
     def __init__(self, adapter: Adapter, host: str, port: int, key: bytes = b""):
-        self.refused: Counter[str] = Counter()
-        self._who, self._key = identity(adapter), key
-        self._session = int.from_bytes(os.urandom(8), "little")
-        self._rows: list[bytes] = []
-        self._every = max(1, adapter.learn_every)
-        self._sent = self._seen = 0
+        super().__init__(adapter, key)
         try:
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.connect((host, port))
@@ -97,42 +39,22 @@ class UdpLink:
             raise RetorqueError(f"cannot reach a learner at {host}:{port} ({error}); check the address") from error
         self._socket.setblocking(False)
 
-    def send(self, row: Array) -> None:
-        """Hand over a report; they travel together, one packet for each time that is learnt."""
-        self._rows.append(row.tobytes())
-        if len(self._rows) >= self._every:
-            payload = b"".join(self._rows)
-            self._rows.clear()
-            self._sent += 1
-            with contextlib.suppress(OSError):  # nobody there: the belief grows old, which is seen
-                self._socket.send(sealed(REPORTS, self._session, self._sent, self._who, payload, self._key))
-
-    def newest(self) -> bytes | None:
-        """The newest belief that has come, those before it counted as repeated where they are."""
-        newest = None
-        while True:
-            try:
-                data = self._socket.recv(65536)
-            except OSError:
-                return newest
-            packet = opened(data, self._key)
-            if packet is None:
-                self.refused["altered"] += 1
-            elif packet.kind != BELIEF or packet.session != self._session or packet.who != self._who:
-                self.refused["foreign"] += 1
-            elif packet.number <= self._seen:
-                self.refused["repeated"] += 1
-            else:
-                self._seen = packet.number
-                newest = packet.payload
-
     def close(self) -> None:
-        """The learner forgets us by itself."""
         self._socket.close()
 
+    def _post(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.send(data)
 
-class UdpLearner:
-    """The other end: learns for one control process at a time; a new session starts anew.
+    def _fetch(self) -> bytes | None:
+        try:
+            return self._socket.recv(65536)
+        except OSError:
+            return None
+
+
+class UdpLearner(PacketLearner):
+    """The other end.
 
     Args:
         make: an adapter for the robot, fresh.
@@ -143,14 +65,8 @@ class UdpLearner:
     """
 
     def __init__(self, make: Callable[[], Adapter], robot: Robot, host: str, port: int, key: bytes = b""):
-        if not host.startswith("127.") and not key:
-            raise RetorqueError(f"listening on {host} needs a --key that only you know; without one use 127.0.0.1")
-        self._make, self._key, self._width = make, key, 1 + 3 * robot.n
-        self._who = identity(make())
-        self._session = self._seen = -1
-        self._sent = 0
-        self.refused: Counter[str] = Counter()
-        """Packets that were not taken, by reason."""
+        check_door(host, key)
+        super().__init__(make, robot, key)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._socket.bind((host, port))
@@ -159,6 +75,7 @@ class UdpLearner:
             raise RetorqueError(f"cannot listen on {host}:{port} ({error.strerror}); choose another port") from error
         self._socket.settimeout(0.1)
         self.port: int = self._socket.getsockname()[1]
+        self.address = f"{host}:{self.port}"
 
     def serve(self, goes_on: Callable[[], bool] = lambda: True) -> None:
         """Learn while `goes_on`."""
@@ -168,28 +85,9 @@ class UdpLearner:
                     data, sender = self._socket.recvfrom(65536)
                 except TimeoutError:
                     continue
-                self._take(data, sender)
+                answer = self._answer(data)
+                if answer is not None:
+                    with contextlib.suppress(OSError):
+                        self._socket.sendto(answer, sender)
         finally:
             self._socket.close()
-
-    def _take(self, data: bytes, sender: Sequence[object]) -> None:
-        packet = opened(data, self._key)
-        if packet is None:
-            self.refused["altered"] += 1
-            return
-        if packet.kind != REPORTS or packet.who != self._who or len(packet.payload) % (8 * self._width):
-            self.refused["foreign"] += 1
-            return
-        if packet.session != self._session:
-            self._twin = Twin(self._make())
-            self._session, self._seen, self._sent = packet.session, -1, 0
-        if packet.number <= self._seen:
-            self.refused["repeated"] += 1
-            return
-        self._seen = packet.number
-        belief = self._twin.take(np.frombuffer(packet.payload).reshape(-1, self._width))
-        if belief is not None and len(belief) < MOST:
-            self._sent += 1
-            answer = sealed(BELIEF, self._session, self._sent, self._who, belief, self._key)
-            with contextlib.suppress(OSError):
-                self._socket.sendto(answer, (str(sender[0]), int(str(sender[1]))))

@@ -10,13 +10,15 @@ void rt_force_reset(rt_core *core) {
   memset(g->anchor, 0, row);
   memset(g->mean_velocity, 0, row);
   memset(g->moved, 0, row);
+  memset(g->pace, 0, row);
   memset(g->own, 0, row);
+  memset(g->weight, 0, row);
   g->state->rest = 0.0;
   g->state->engaged = 0;
 }
 
 /* Where links stand in the world: rotations (n, 9) and origins (n, 3). */
-static void world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin) {
+void rt_world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin) {
   rt_pose pose[RT_MOST_JOINTS];
   rt_place(robot, q, pose);
   for (int i = 0; i < robot->n; i++) {
@@ -36,8 +38,8 @@ static void world_poses(const rt_robot *robot, const double *q, double *rotation
 }
 
 /* Velocity of a point of a link for each joint's, (3, n). */
-static void jacobian_of(const rt_robot *robot, const double *rotation, const double *origin, int link,
-                        const double *place, double *out) {
+void rt_point_jacobian(const rt_robot *robot, const double *rotation, const double *origin, int link,
+                       const double *place, double *out) {
   const int n = robot->n;
   double point[3], axis[3];
   for (int k = 0; k < 3 * n; k++) out[k] = 0.0;
@@ -70,10 +72,10 @@ static void look(rt_core *core) {
   const rt_supervisor *s = &model->supervisor;
   const int n = model->robot.n;
   double rotation[9 * RT_MOST_JOINTS], origin[3 * RT_MOST_JOINTS];
-  world_poses(&model->robot, core->guard.now, rotation, origin);
+  rt_world_poses(&model->robot, core->guard.now, rotation, origin);
   for (int p = 0; p < s->points; p++) {
     double *jacobian = core->guard.jacobian + p * 3 * n, *inverse = core->guard.inverse + p * 3 * n, gram[9];
-    jacobian_of(&model->robot, rotation, origin, s->point_link[p], s->point_place + 3 * p, jacobian);
+    rt_point_jacobian(&model->robot, rotation, origin, s->point_link[p], s->point_place + 3 * p, jacobian);
     for (int a = 0; a < 3; a++)
       for (int b = 0; b < 3; b++) {
         gram[3 * a + b] = a == b ? s->least_lever * s->least_lever : 0.0;
@@ -87,6 +89,9 @@ static void look(rt_core *core) {
       for (int a = 0; a < 3; a++) inverse[a * n + j] = column[a];
     }
   }
+  const double *hand = core->guard.jacobian, *gravity = model->robot.gravity;
+  for (int j = 0; j < n; j++)
+    core->guard.weight[j] = -(gravity[0] * hand[j] + gravity[1] * hand[n + j] + gravity[2] * hand[2 * n + j]);
 }
 
 /* A window of the score has ended: is the robot free, and what does its correction look like then? */
@@ -98,14 +103,18 @@ void rt_force_window(rt_core *core) {
   if (!isfinite(s->force_most)) return;
   int stands = 0, still = 1;
   for (int j = 0; j < n; j++) {
+    double faster = 0.0;
     if (x->good) {
+      faster = g->now[n + j] - g->mean_velocity[j];
       g->left[j] += s->force_rate * (g->window_left[j] - g->left[j]);
-      g->mean_velocity[j] += s->force_rate * (g->now[n + j] - g->mean_velocity[j]);
+      g->mean_velocity[j] += s->force_rate * faster;
     }
     const int slow = fabs(g->mean_velocity[j]) < s->force_still;
     const double before = s->force_forget * g->moved[j], now = fabs(g->mean_velocity[j]);
     g->moved[j] = before > now ? before : now;
-    g->own[j] = g->moved[j] > s->force_moves ? s->swing[j] : 0.0;
+    const double paced = s->force_forget * g->pace[j], changed = fabs(faster) / s->force_memory;
+    g->pace[j] = paced > changed ? paced : changed;
+    g->own[j] = g->moved[j] > s->force_moves ? s->swing[j] + s->rotor[j] * g->pace[j] : 0.0;
     still = still && slow;
     stands = stands || fabs(g->left[j]) > s->band[j];
   }
@@ -155,6 +164,19 @@ static double beyond(const rt_core *core, const double *grown, double *explained
   return 1.0 - 0.999 * s->force_most / (size[best] > 1e-9 ? size[best] : 1e-9);
 }
 
+/* Take away what of a growth a payload that is picked up or put down would need. */
+static void put_down(const rt_core *core, double *grown) {
+  const double *weight = core->guard.weight, most = core->model->supervisor.heaviest;
+  const int n = core->model->robot.n;
+  double along = 0.0, square = 0.0;
+  for (int j = 0; j < n; j++) {
+    along += weight[j] * grown[j];
+    square += weight[j] * weight[j];
+  }
+  const double mass = rt_clip(along / (square > 1e-9 ? square : 1e-9), -most, most);
+  for (int j = 0; j < n; j++) grown[j] -= mass * weight[j];
+}
+
 /* The correction within the promise; 0 where it already is (and `out` is not written). */
 int rt_force_limit(const rt_core *core, const double *correction, double *out) {
   const rt_supervisor *s = &core->model->supervisor;
@@ -169,6 +191,7 @@ int rt_force_limit(const rt_core *core, const double *correction, double *out) {
       grown[j] = cut[j] - g->anchor[j];
       grown[j] -= rt_clip(grown[j], -g->own[j], g->own[j]);
     }
+    put_down(core, grown);
     const double share = beyond(core, grown, explained);
     if (share == 0.0) break;
     changed = 1;

@@ -175,10 +175,10 @@ static void sort_out(rt_core *core, int64_t step) {
   if (x->calm) relax(core, g->expected);
   for (int j = 0; j < n; j++) {
     const double raw_torque = g->now[2 * n + j];
-    const verdict m = judge(core, j, step, newest[j]);
+    const verdict m = judge(core, j, step, s->watching ? raw_torque : newest[j]);
     const int finite = isfinite(raw_torque) && fabs(raw_torque) < s->absurd;
     const int saturated = isfinite(raw_torque) && fabs(raw_torque) > s->report_limit[j];
-    const int wrong = !finite || torque_wrong(core, j, raw_torque) || saturated;
+    const int wrong = !finite || (!s->watching && torque_wrong(core, j, raw_torque)) || saturated;
     g->level[j] = rt_clip(g->level[j] + (m.suspect ? more : less), 0.0, s->suspicion_most);
     g->level[n + j] = rt_clip(g->level[n + j] + (wrong ? more : less), 0.0, s->suspicion_most);
     const int lasting = g->level[j] > s->bridge + 1e-9, lasting_torque = g->level[n + j] > s->bridge + 1e-9;
@@ -215,6 +215,27 @@ static void sort_out(rt_core *core, int64_t step) {
   for (int j = 0; j < 3 * n; j++) g->shown[j] = hidden ? NAN : g->now[j];
 }
 
+/* Whether a report is near to what was expected. A torque that changes quickly is late by more than a lookalike: where
+ * only torques are off, what matters is whether they were sent at all. */
+static int as_expected(const rt_core *core) {
+  const rt_supervisor *s = &core->model->supervisor;
+  const rt_guard *g = &core->guard;
+  const int n = core->model->robot.n;
+  int torques_near = 1;
+  for (int j = 0; j < n; j++) {
+    const int near = fabs(g->now[j] - g->expected[j]) <= s->far[j] &&
+                     fabs(g->now[n + j] - g->expected[n + j]) <= s->jump[j];
+    if (!near) return 0;
+    const double off = fabs(g->now[2 * n + j] - g->expected[2 * n + j]);
+    torques_near = torques_near && off <= (s->watching ? INFINITY : s->tolerance[j]);
+  }
+  if (torques_near) return 1;
+  if (g->state->sent_count < s->torque_ticks) return 0;
+  for (int j = 0; j < n; j++)
+    if (torque_wrong(core, j, g->now[2 * n + j])) return 0;
+  return 1;
+}
+
 void rt_reports_take(rt_core *core, int64_t step) {
   const rt_supervisor *s = &core->model->supervisor;
   rt_guard *g = &core->guard;
@@ -223,10 +244,7 @@ void rt_reports_take(rt_core *core, int64_t step) {
   if (s->from_sent)
     for (int j = 0; j < n; j++) g->now[2 * n + j] = x->reports ? newest_sent(core)[j] : 0.0;
   x->reports++;
-  int simple = x->calm && step == 1;
-  for (int j = 0; j < n && simple; j++)
-    simple = fabs(g->now[j] - g->expected[j]) <= s->far[j] && fabs(g->now[n + j] - g->expected[n + j]) <= s->jump[j] &&
-             fabs(g->now[2 * n + j] - g->expected[2 * n + j]) <= s->tolerance[j];
+  int simple = x->calm && step == 1 && as_expected(core);
   if (simple && x->reports % s->look == 0) { /* now and then: does a joint repeat itself or leave its range? */
     for (int j = 0; j < n; j++) {
       if (g->now[j] == g->before[j] || g->now[n + j] == g->before[n + j] || beyond(core, j) > 0.0) simple = 0;

@@ -74,7 +74,7 @@ static void whitened(const rt_model *model, const double *regressor, const doubl
       prior += y * r->inertial_mean[c];
       ideal += y * model->robot.inertial[c];
     }
-    row[size - 1] = -r->report_delay * rate[j];
+    row[rest + r->directions] = -r->report_delay * rate[j];
     e->prior[j] = prior;
     e->ideal[j] = ideal;
   }
@@ -128,7 +128,9 @@ void rt_averaged_equation(const rt_model *model, const rt_history *history, int6
     e->accepted = e->accepted && rt_history_valid(history, total - samples + k);
   }
   for (int j = 0; j < n; j++) {
-    middle[j] /= samples;
+    e->position[j] = q[j];
+    e->velocity[j] = middle[j] /= samples;
+    e->acceleration[j] = acceleration[j];
     rate[j] /= shorter;
   }
   window_features(model, samples, mean, middle, acceleration, sign, e->torque, features);

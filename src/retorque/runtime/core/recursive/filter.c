@@ -113,13 +113,14 @@ static void cap(rt_filter *filter, double *reach) {
   }
 }
 
-/* Take in a measurement: `spread` is F of rt_predict and becomes U. 0 where it cannot be (not finite). */
+/* Take in a measurement: `spread` is F of rt_predict and becomes U; `forget`: it takes the place of older ones. 0 where
+ * it cannot be (not finite). */
 int rt_filter_update(const rt_model *model, rt_filter *filter, const double *innovation, const double *rows,
-                     double *spread, const double *noise, rt_scratch *scratch) {
+                     double *spread, const double *noise, rt_scratch *scratch, int forget) {
   const int n = model->robot.n, size = filter->size, step = filter->step, rest = n * RT_PER_JOINT;
   double length[MOST], grow[MOST], gram[MOST * MOST], push[MOST * MOST], wide[MOST * MOST], work[MOST * MOST];
   double root[MOST * MOST], inverse[MOST * MOST], outer[MOST * MOST], mix[MOST * MOST], gain[MOST], white[MOST];
-  const int forgets = model->recursive.forgetting < 1.0;
+  const int forgets = forget && model->recursive.forgetting < 1.0;
   for (int j = 0; j < n; j++) {
     const double *row = rows + j * size;
     const double now = inner(spread + j * step, spread + j * step, step);

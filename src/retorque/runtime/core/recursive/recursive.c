@@ -38,7 +38,7 @@ void rt_refresh(rt_core *core) {
     rt_feasible(e + at->inertial + 10 * j, 1e-6);
     e[at->armature + j] = u[0];
     e[at->offset + j] = p->torque[j] - 0.5 * (u[9] + u[10]);
-    if (model->adapter == RT_TAM_RECURSIVE) e[at->offset + j] -= p->torque[j]; /* the network's to judge: push or own */
+    if (rt_has_network(model)) e[at->offset + j] -= p->torque[j]; /* the network's to judge: push or own */
     forward[0] = u[1];
     backward[0] = u[2];
     for (int k = 0; k < RT_WIDTHS; k++) {
@@ -51,7 +51,8 @@ void rt_refresh(rt_core *core) {
     e[at->pull + j] = u[12];
     e[at->pull + n + j] = 1.0 + u[14];
   }
-  e[at->trust] = 1.0 / (1.0 + exp(-p->state->evidence));
+  const double evidence = model->adapter == RT_DEFAULT ? rt_default_evidence(core) : p->state->evidence;
+  e[at->trust] = 1.0 / (1.0 + exp(-evidence));
 }
 
 void rt_recursive_reset(rt_core *core) {
@@ -66,13 +67,14 @@ void rt_recursive_reset(rt_core *core) {
   for (int j = 0; j < n; j++) {
     p->noise[j] = square(r->noise * r->scale[j]);
     p->torque[j] = p->doubt[j] = p->external[j] = p->external_rate[j] = 0.0;
-    p->persistent[j] = square(r->disturbance * r->scale[j]);
+    p->persistent[j] = p->neighbours[j] = square(r->disturbance * r->scale[j]);
     p->total[j] = p->persistent[j] + square(0.1 * r->scale[j]);
   }
   memset(p->residuals, 0, sizeof(double) * (size_t)(r->apart * n));
   memset(p->used, 0, (size_t)r->apart);
   memset(p->estimate, 0, sizeof(double) * (size_t)core->layout.size);
-  if (core->model->adapter == RT_TAM_RECURSIVE) rt_residual_reset(core);
+  if (rt_has_network(core->model)) rt_residual_reset(core);
+  if (core->model->adapter == RT_DEFAULT) rt_default_reset(core);
   rt_refresh(core);
 }
 
@@ -107,7 +109,7 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
                           const double *nominal, double *torque) {
   const rt_model *model = core->model;
   const rt_layout *at = &core->layout;
-  const int n = model->robot.n, network = model->adapter == RT_TAM_RECURSIVE;
+  const int n = model->robot.n, network = rt_has_network(model);
   const int touched = network || (model->adapter == RT_RECURSIVE_CONTACT && belief[at->contact] != 0.0);
   rt_pose pose[RT_MOST_JOINTS];
   double pushed[RT_MOST_JOINTS], external[RT_MOST_JOINTS] = {0}, ideal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
@@ -118,7 +120,9 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
     pushed[j] = nominal[j] + external[j];
   }
   rt_place(&model->robot, q, pose);
-  rt_accelerate(&model->robot, pose, qd, pushed, ideal);
+  rt_robot followed = model->robot;
+  if (model->adapter == RT_DEFAULT) followed.armature = model->defaults.armature;
+  rt_accelerate(&followed, pose, qd, pushed, ideal);
   rt_estimate_torque(core, belief, pose, qd, ideal, touched ? external : NULL, found);
   for (int j = 0; j < n; j++) {
     if (network) found[j] += belief[at->own + j];
@@ -147,7 +151,7 @@ static void weigh(rt_core *core, const double *mismatch, const double *innovatio
 }
 
 /* Move the joint unknown that is farthest out of its bounds back onto them, where there is one. */
-static void constrain(rt_core *core) {
+void rt_constrain(rt_core *core) {
   const rt_model *model = core->model;
   const rt_recursive *r = &model->recursive;
   rt_recursive_part *p = &core->recursive;
@@ -183,9 +187,9 @@ static void absorb(rt_core *core, const rt_equation *e) {
     noise[j] = p->noise[j] * e->factor;
   }
   if (e->accepted) weigh(core, mismatch, innovation, spread, noise); /* what is not learnt from says nothing */
-  rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch);
+  rt_filter_update(model, &p->filter, innovation, rows, spread, noise, &p->scratch, 1);
   if (!e->accepted) return;
-  constrain(core);
+  rt_constrain(core);
   rt_predict(model, &p->filter, rows, expected, spread);
   const double rate = r->stride * model->timestep / r->noise_memory;
   for (int j = 0; j < n; j++) {
@@ -206,13 +210,16 @@ static void disturb(rt_core *core, const double *residual, int use) {
   const double step = r->stride * core->model->timestep, keep = exp(-step / r->disturbance_time);
   const double rate = use ? step / r->disturbance_memory : 0.0, between = pow(keep, r->apart);
   const int slot = (int)(p->state->disturbance_count % r->apart);
-  double *earlier = p->residuals + slot * n;
-  const double both = p->state->disturbance_count >= r->apart && p->used[slot] ? rate : 0.0;
+  const int before = (slot + r->apart - 1) % r->apart;
+  double *earlier = p->residuals + slot * n, *last = p->residuals + before * n;
+  const int full = p->state->disturbance_count >= r->apart;
+  const double both = full && p->used[slot] ? rate : 0.0, next = full && p->used[before] ? rate : 0.0;
   for (int j = 0; j < n; j++) {
     p->persistent[j] += both * (residual[j] * earlier[j] / between - p->persistent[j]);
+    p->neighbours[j] += next * (residual[j] * last[j] - p->neighbours[j]);
     p->total[j] += rate * (residual[j] * residual[j] - p->total[j]);
     const double floor = square(r->residual_floor * r->scale[j]);
-    const double variance = rt_clip(p->persistent[j], 0.0, p->total[j]);
+    const double variance = rt_lasting(p, j);
     const double white = p->total[j] - variance > floor ? p->total[j] - variance : floor;
     const double predicted = keep * keep * p->doubt[j] + (1.0 - keep * keep) * variance;
     const double gain = use ? predicted / (predicted + white) : 0.0;
@@ -242,7 +249,9 @@ int rt_recursive_learn(rt_core *core) {
   } else {
     rt_predict(model, &p->filter, newest.rows, expected, p->scratch.spread);
     for (int j = 0; j < n; j++) innovation[j] = newest.torque[j] - newest.prior[j] - expected[j];
-    if (model->adapter == RT_TAM_RECURSIVE)
+    if (model->adapter == RT_DEFAULT)
+      rt_screen_default(core, &newest, innovation, p->scratch.spread);
+    else if (model->adapter == RT_TAM_RECURSIVE)
       rt_screen_residual(core, &newest, innovation, p->scratch.spread);
     else
       rt_screen_contact(core, &newest, innovation, p->scratch.spread);
@@ -262,7 +271,7 @@ int rt_recursive_learn(rt_core *core) {
 void rt_write_belief(rt_core *core, double *belief) {
   const rt_layout *at = &core->layout;
   const rt_recursive_part *p = &core->recursive;
-  const int n = core->model->robot.n, network = core->model->adapter == RT_TAM_RECURSIVE;
+  const int n = core->model->robot.n, network = rt_has_network(core->model);
   memcpy(belief, p->estimate, sizeof(double) * (size_t)at->size);
   belief[0] = core->history.state->time;
   belief[at->contact] = (double)p->state->contact;

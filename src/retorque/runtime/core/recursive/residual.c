@@ -108,7 +108,7 @@ static void write_features(const rt_core *core, const double *taps, float *out) 
     *f++ = (float)asinh(recent[j]);
     *f++ = (float)tanh((v[j] - v[3 * n + j]) / 0.03);
     *f++ = (float)asinh(energy);
-    const double lasting = rt_clip(p->persistent[j], 0.0, p->total[j]);
+    const double lasting = rt_lasting(p, j);
     *f++ = (float)log(p->uncertain[j] / r->unit[j] + 0.01);
     *f++ = (float)log(sqrt(lasting) / r->unit[j] + 0.01);
     *f++ = (float)log(sqrt(p->total[j]) / r->unit[j] + 0.01);
@@ -231,6 +231,7 @@ int rt_residual_learn(rt_core *core) {
     own[j] = p->state->unsound == 0 ? own[j] * r->unit[j] : 0.0 * own[j];
   }
   answer(core, external, own);
+  if (model->adapter == RT_DEFAULT) rt_default_answer(core);
   p->state->answers++;
   return 1;
 }

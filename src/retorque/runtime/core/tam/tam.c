@@ -49,22 +49,6 @@ static void rectify(double *x, int count) {
   for (int k = 0; k < count; k++) x[k] = x[k] > 0.0 ? x[k] : 0.0;
 }
 
-/* A layer's inputs: each joint's state scaled to a mean square of one, modulated and rectified. */
-static void normalise(const rt_tam *t, int n, const double *x, const double *gain, const double *shift, double *out) {
-  const int h = t->hidden;
-  for (int j = 0; j < n; j++) {
-    double a = 0.0, b = 0.0;
-    for (int k = 0; k + 1 < h; k += 2) {
-      a += x[j * h + k] * x[j * h + k];
-      b += x[j * h + k + 1] * x[j * h + k + 1];
-    }
-    if (h % 2) a += x[j * h + h - 1] * x[j * h + h - 1];
-    const double scale = 1.0 / sqrt((a + b) / h + t->epsilon);
-    for (int k = j * h; k < (j + 1) * h; k++) out[k] = x[k] * scale * gain[k] + shift[k];
-  }
-  rectify(out, n * h);
-}
-
 /* One number for each joint out of its inputs (n, inputs). */
 static void perceptron(const rt_model *model, const rt_modulation *mod, const double *inputs, double *out) {
   const rt_tam *t = &model->tam;
@@ -76,23 +60,23 @@ static void perceptron(const rt_model *model, const rt_modulation *mod, const do
   rectify(wide, n * e);
   rt_dense(t->combine, e, h, n, wide, x);
   for (int j = 0; j < n; j++)
-    for (int k = 0; k < h; k++) mean[k] += x[j * h + k] / n;
+    for (int k = 0; k < h; k++) mean[k] += x[j * h + k];
+  for (int k = 0; k < h; k++) mean[k] /= n;
   rectify(mean, h);
   rt_dense(t->summary, h, h, 1, mean, step);
   for (int j = 0; j < n; j++)
     for (int k = 0; k < h; k++) x[j * h + k] += step[k];
   for (int layer = 0; layer < t->depth; layer++) {
     const size_t at = (size_t)(layer * n * h);
-    normalise(t, n, x, mod->gain + at, mod->shift + at, inner);
+    rt_modulated(n, h, t->epsilon, x, mod->gain + at, mod->shift + at, inner);
     if (layer == t->depth - 1) break; /* the last layer and the head are one vector */
     rt_dense(t->stack + (size_t)layer * (size_t)((h + 1) * h), h, h, n, inner, step);
     for (int k = 0; k < n * h; k++) x[k] += step[k];
   }
-  for (int j = 0; j < n; j++) {
-    double sum = t->head[2 * h + 1];
-    for (int k = 0; k < h; k++) sum += t->head[k] * x[j * h + k] + t->head[h + 1 + k] * inner[j * h + k];
-    out[j] = sum;
-  }
+  double last[RT_MOST_JOINTS];
+  rt_scores(t->head, x, n, h, h, out);
+  rt_scores(t->head + h + 1, inner, n, h, h, last);
+  for (int j = 0; j < n; j++) out[j] += last[j] + t->head[2 * h + 1];
 }
 
 /* What the adaptor sees at one moment. */
@@ -105,32 +89,37 @@ typedef struct {
 static void correction(const rt_model *model, const rt_modulation *mod, const sight *s, const double *q,
                        const double *qd, double *out) {
   const rt_tam *t = &model->tam;
-  const int n = model->robot.n, window = t->window;
+  const int n = model->robot.n, window = t->window, each = window + 5;
   double ideal[RT_MOST_JOINTS], columns[RT_MOST_JOINTS * 10] = {0}, basis[RT_MOST_JOINTS][BASIS];
-  double inputs[RT_MOST_JOINTS * MOST_INPUTS], found[RT_MOST_JOINTS];
+  double inputs[RT_MOST_JOINTS * MOST_INPUTS], found[RT_MOST_JOINTS], bent[RT_MOST_JOINTS * (MOST_WINDOW + 5)];
   rt_pose pose[RT_MOST_JOINTS];
   rt_motion motion[RT_MOST_JOINTS];
   rt_place(&model->robot, q, pose);
   rt_accelerate(&model->robot, pose, qd, s->nominal, ideal);
   rt_move(&model->robot, pose, qd, ideal, motion);
   rt_link_regressor(&model->robot, pose, motion, t->carrier, columns, 10);
+  for (int j = 0; j < n; j++) { /* everything that is bent by a hyperbolic tangent, at once */
+    const double newest = s->row[0][n + j], load = 0.5 / t->load[j];
+    double *to = bent + j * each, mean = 0.0;
+    for (int k = 0; k < window; k++) {
+      mean += s->row[k][n + j];
+      *to++ = s->row[k][2 * n + j] * load;
+    }
+    basis[j][MEAN] = mean /= window;
+    for (int k = 0; k < 2; k++) *to++ = newest * t->newest_bends[k];
+    for (int k = 0; k < 3; k++) *to++ = mean * t->bends[k];
+  }
+  rt_hyperbolic_tangents(bent, n * each);
   for (int j = 0; j < n; j++) {
-    double *f = inputs + j * t->inputs;
-    const double now = s->row[0][j], newest = s->row[0][n + j], load = 0.5 / t->load[j];
-    double mean = 0.0, *b = basis[j];
-    for (int k = 0; k < window; k++) mean += s->row[k][n + j] / window;
+    double *f = inputs + j * t->inputs, *b = basis[j];
+    const double now = s->row[0][j], *from = bent + j * each;
     *f++ = 1.0;
     *f++ = sin(now);
     *f++ = cos(now);
     for (int k = 1; k < window; k++) *f++ = (s->row[k][j] - now);
     for (int k = 0; k < window; k++) *f++ = s->row[k][n + j];
-    for (int k = 0; k < window; k++) *f++ = tanh(s->row[k][2 * n + j] * load);
-    for (int k = 0; k < 2; k++) *f++ = tanh(newest * t->newest_bends[k]);
-    for (int k = 0; k < 3; k++) {
-      b[BENDS + k] = tanh(mean * t->bends[k]);
-      *f++ = b[BENDS + k];
-    }
-    b[MEAN] = mean;
+    for (int k = 0; k < each; k++) *f++ = from[k];
+    for (int k = 0; k < 3; k++) b[BENDS + k] = from[window + 2 + k];
     b[SPREAD] = ideal[j] * t->armature_range[j];
     b[CARRIED] = s->nominal[j] - ideal[j] * model->robot.armature[j];
     for (int probe = 0; probe < PROBES; probe++) {

@@ -1,0 +1,119 @@
+"""The compiled default adapter against NumPy where something really changes: a payload, one joint, a lasting push."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from retorque.adapt import make
+from retorque.adapt.default.adapter import Default
+from retorque.adapt.recursive.square_root_filter import SquareRootFilter
+from retorque.loop.loop import Loop
+from retorque.loop.supervisor import Supervisor, SupervisorSettings
+from retorque.robots.robot import Robot
+from retorque.runtime.compiled.compiled_supervisor import CompiledSupervisor
+from retorque.runtime.compiled.parity import Recording, replay
+from retorque.simulate.target import Target
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+
+AT_ONCE = SupervisorSettings(enable_ramp=0.0)
+CHANGE = 1000
+
+
+def payload(target: Target) -> None:
+    p = target.parameters
+    target.set_parameters(p.with_payload(p.payload_mass + 2.0))
+
+
+def bias(target: Target) -> None:
+    shifted = target.parameters.torque_bias.copy()
+    shifted[:, 2] += 8.0
+    target.set_parameters(replace(target.parameters, torque_bias=shifted))
+
+
+def push(target: Target) -> None:
+    target.push_frame("end_effector", np.array([[15.0, 5.0, -10.0]]))
+
+
+def blow(target: Target) -> None:
+    target.push(0.12 * Robot.load("panda").torque_limit * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]))
+
+
+CASES = {"payload": (payload, 1400), "joint": (bias, 1400), "touch": (push, 2300), "again": (blow, 1000)}
+EARLY = (100, 450)
+"""Ticks at which a blow in the first second begins and ends."""
+
+
+def recorded(core: Path, what: str) -> Recording:
+    """A run in which the adapter drives and something changes."""
+    robot, (change, ticks) = Robot.load("panda"), CASES[what]
+    task = TrackingTask(robot, TrackingSettings(trials=1, seed=3, duration=8.0, noise=True))
+    target = task.target(threads=1)
+    adapter = CompiledSupervisor(Supervisor(make("default", robot, 1), AT_ONCE), core)
+    loop = Loop(target, task.reference, task.controller(), adapter)
+    report, nominal = np.empty((ticks, 3, robot.n)), np.empty((ticks, robot.n))
+    for tick in range(ticks):
+        if tick == (EARLY[0] if what == "again" else CHANGE):
+            change(target)
+        if what == "again" and tick == EARLY[1]:
+            target.push(0.0)
+        done = loop.tick()
+        report[tick] = done.state.position[0], done.state.velocity[0], done.state.torque[0]
+        assert done.nominal.torque is not None
+        nominal[tick] = done.nominal.torque[0]
+    never = np.zeros(ticks, dtype=bool)
+    return Recording(1e-3 * np.arange(ticks), report, nominal, never, never)
+
+
+@contextmanager
+def counted() -> Iterator[dict[str, int]]:
+    """How often the estimate was opened to a payload or a joint, renewed or let walk under a touch, started again."""
+    found = dict.fromkeys(("payload", "joint", "renew", "walk", "again"), 0)
+    opened, renewed, walked = Default._open, SquareRootFilter.renew, SquareRootFilter.walk
+    started = Default._start_again
+
+    def again(self, which):
+        found["again"] += self.history.total > 0
+        started(self, which)
+
+    def open_to(self, payload, joint, which):
+        found["payload"] += int(payload.sum())
+        found["joint"] += int(joint.sum())
+        opened(self, payload, joint, which)
+
+    def renew(self, trials, part):
+        found["renew"] += len(trials)
+        renewed(self, trials, part)
+
+    def walk(self, trials, part, deviation):
+        found["walk"] += len(trials)
+        walked(self, trials, part, deviation)
+
+    with (
+        mock.patch.object(Default, "_open", open_to),
+        mock.patch.object(Default, "_start_again", again),
+        mock.patch.object(SquareRootFilter, "renew", renew),
+        mock.patch.object(SquareRootFilter, "walk", walk),
+    ):
+        yield found
+
+
+@pytest.mark.parametrize("what", list(CASES))
+def test_what_changes_is_told_alike(core: Path, what: str) -> None:
+    robot, run = Robot.load("panda"), recorded(core, what)
+    compiled = CompiledSupervisor(Supervisor(make("default", robot, 1), AT_ONCE), core)
+    with counted() as found:
+        expected = replay(Supervisor(make("default", robot, 1), AT_ONCE), run)
+    answered = replay(compiled, run)
+    assert np.abs(answered.torque - expected.torque).max() <= 1e-9
+    assert (answered.health == expected.health).all()
+    if what == "touch":
+        assert found["renew"] >= 1 and found["walk"] >= 1 and found["payload"] == 0
+    else:
+        assert found[what] >= 1

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from retorque.bench import tracking, worlds
 from retorque.bench.adapters import halves
-from retorque.bench.policy_tasks import PushBench, push, wilson
+from retorque.bench.policy_tasks import PolicyTaskSettings, push, wilson
 from retorque.bench.report import Report, Row
 from retorque.bench.scatter import scatter_picture, tsne
 from retorque.bench.tam_bottleneck import invariance_ratios
@@ -156,11 +156,11 @@ def test_a_policys_bench_has_a_row_for_the_ideal_robot_and_one_an_adapter_and_co
 
     def played(function, jobs, work, title, workers, cluster):
         """As if boxes had been pushed: the ideal robot always succeeds, the others in some trials."""
-        rate = lambda job: 1.0 if job[4] is None else drawn[job[5]]  # noqa: E731
-        return [(np.arange(*job[8].indices(job[6])) % 4 < 4 * rate(job)).astype(float) for job in jobs]
+        rate = lambda job: 1.0 if job[2].adapter is None else drawn[job[3]]  # noqa: E731
+        return [(np.arange(*job[6].indices(job[4])) % 4 < 4 * rate(job)).astype(float) for job in jobs]
 
     monkeypatch.setattr("retorque.bench.policy_tasks.run_jobs", played)
-    report = push(PushBench(adapters=("direct", "recursive"), trials=40))
+    report = push(PolicyTaskSettings(adapters=("direct", "recursive"), trials=40))
     found = {(row.method, row.extra["condition"]): row for row in report.rows}
     assert len(found) == 5 and {method for method, _ in found} >= {"direct", "recursive"}
     for (method, condition), row in found.items():

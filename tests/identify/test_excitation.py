@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from retorque.identify.excite.cell import Cell, Wall, read_cell
+from retorque.identify.excite.cell import Cell, HalfSpace, read_cell
 from retorque.identify.excite.collision import Clearance
 from retorque.identify.excite.excitation import Excitation, Excited, excite
 from retorque.identify.excite.excite_command import ExciteSettings
@@ -116,7 +116,7 @@ def test_distances_to_walls_and_things_are_those_of_geometry(robot: Robot) -> No
     body, q = RigidBody(robot), np.asarray(robot.home, dtype=float)
     at, facing = body.frame_pose(robot.end_effector, q)
     centre = at + facing @ np.array([0.3, 0.0, 0.0])
-    wall = Wall(name="wall", normal=(-1.0, 0.0, 0.0), offset=float(-centre[0] - 0.06))
+    wall = HalfSpace(name="wall", normal=(-1.0, 0.0, 0.0), offset=float(-centre[0] - 0.06))
     found, pair = Clearance(robot, 0.05, Cell(walls=(wall,), tool=tool)).nearest(q[None])
     assert np.isclose(found, 0.01, atol=1e-9) and set(pair) == {"cell/wall", "cell/tool"}
     box = Geom(shape="box", size=(0.1, 0.1, 0.1), position=tuple(centre + np.array([0.0, 0.0, 0.16])))

@@ -13,13 +13,14 @@ from scipy.spatial.transform import Rotation
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.experiments import make_policy, make_task
-from retorque.tasks.flip.act_network import ActNetwork, ActShape, load_act
+from retorque.tasks.flip.act_network import ActNetwork, ActShape, load_act, save_act
 from retorque.tasks.flip.act_policy import ActPolicy
 from retorque.tasks.flip.demonstrations import Episode, record_demonstrations
 from retorque.tasks.flip.flip_task import FlipTask, far_face_down
 from retorque.tasks.flip.lerobot import TASK, read_dataset, write_dataset
 from retorque.tasks.flip.scripted_flip import ScriptedFlip
 from retorque.tasks.policy_task import Robots, play
+from retorque.tasks.push.push_model import ON_BOARD as PUSH_MODEL
 from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
@@ -176,3 +177,45 @@ def test_no_success_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FlipTask, "duration", 0.2)
     with pytest.raises(RetorqueError, match="none of 2"):
         record_demonstrations(PANDA, 2, 0)
+
+
+def test_weights_of_another_robot_or_task_are_refused(tmp_path: Path) -> None:
+    network = load_act()
+    tensors = {name: value for name, value in network._w.items() if name.startswith("head")}
+    other = save_act(tmp_path / "z1.safetensors", tensors, network.shape, Robot.load("z1"), {})
+    with pytest.raises(RetorqueError, match="made for robot 'z1'"):
+        make_policy(make_task("flip", PANDA, 1, 0), "act", other)
+    with pytest.raises(RetorqueError, match="flip ACT weights"):
+        make_policy(make_task("flip", PANDA, 1, 0), "act", PUSH_MODEL)
+
+
+def test_a_recording_that_was_interrupted_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    from retorque.tasks.flip import lerobot
+
+    real = lerobot._write
+
+    def dying(folder: Path, episodes: list[Episode], robot: str) -> None:
+        real(folder, episodes[:1], robot)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lerobot, "_write", dying)
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(tmp_path / "set", _episodes(2), "panda")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    assert len(read_dataset(write_dataset(tmp_path / "set", _episodes(2), "panda"))) == 2
+
+
+def test_a_cube_out_of_reach_is_reached_for_and_nothing_breaks() -> None:
+    task = FlipTask(PANDA, 2, 1000)
+    task.place[0] = 3.0, 0.0
+    state = task.target(Robots.ideal(PANDA, 2)).read()
+    script = ScriptedFlip(PANDA)
+    script.reset(state)
+    for time in (0.0, 3.0, 100.0):
+        state.time = time
+        told = script.act(state).position
+        assert np.isfinite(told).all() and (told >= PANDA.lower).all() and (told <= PANDA.upper).all()

@@ -59,32 +59,17 @@ class TaskSettings:
     """Also write the rows to this file."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PushShow(TaskSettings):
-    """Settings of `retorque task push`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlipShow(TaskSettings):
-    """Settings of `retorque task flip`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BallShow(TaskSettings):
-    """Settings of `retorque task ball`."""
-
-
-def show_push(settings: PushShow) -> Report:
+def show_push(settings: TaskSettings) -> Report:
     """A box pushed to a pose."""
     return show("push", settings)
 
 
-def show_flip(settings: FlipShow) -> Report:
+def show_flip(settings: TaskSettings) -> Report:
     """A cube flipped onto its next face."""
     return show("flip", settings)
 
 
-def show_ball(settings: BallShow) -> Report:
+def show_ball(settings: TaskSettings) -> Report:
     """A ball moved from goal to goal on a plate."""
     return show("ball", settings)
 

@@ -10,7 +10,7 @@ def _verb(name: str, summary: str) -> Verb:
         summary=summary,
         example=f"retorque task {name} --adapter default --render {name}.png",
         module="bench.show_task",
-        settings=f"{name.capitalize()}Show",
+        settings="TaskSettings",
         function=f"show_{name}",
     )
 

@@ -85,15 +85,20 @@ def check_weights(header: WeightsHeader, path: str | Path, robot: Robot, timeste
     check_rate(header["rate"], path, timestep)
     if header["gravity"] != GRAVITY:
         raise RetorqueError(f"'{path}' was trained with another gravity convention ('{header['gravity']}')")
-    only = header["only"]
-    if only and only != robot.name:
-        raise RetorqueError(f"'{path}' was made for robot '{only}', not for '{robot.name}'; name weights that serve it")
+    check_only(header, path, robot)
     joints = header["robots"].get(robot.name)
     if joints is not None and joints != list(robot.joint_names):
         raise RetorqueError(
             f"'{path}' expects joints {', '.join(map(str, joints))} of '{robot.name}', not "
             f"{', '.join(robot.joint_names)}"
         )
+
+
+def check_only(header: WeightsHeader, path: str | Path, robot: Robot) -> None:
+    """Refuse weights that serve another robot."""
+    only = header["only"]
+    if only and only != robot.name:
+        raise RetorqueError(f"'{path}' was made for robot '{only}', not for '{robot.name}'; name weights that serve it")
 
 
 def check_rate(rate: float, path: str | Path, timestep: float) -> None:

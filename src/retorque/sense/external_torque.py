@@ -109,7 +109,7 @@ class QuasiStatic(ExternalTorque):
         self._drive = drive
         passed, variance, resting = self._passed(drive, q, qd)
         external = self._balance(q, qd, passed, tree)
-        variance = variance + self._noise
+        variance = variance + self._noise + self._lag()
         if gone:
             external, variance = np.where(missing, 0.0, external), np.where(missing, LEFT_OUT, variance)
         return TorqueEstimate(self._smoothed(external), variance, resting)
@@ -128,6 +128,10 @@ class QuasiStatic(ExternalTorque):
 
     def _balance(self, q: Array, qd: Array, passed: Array, tree: CompiledTree) -> Array:
         return tree.gravity - passed
+
+    def _lag(self) -> Array | float:
+        """Variance (trials, n) of what the estimate lags behind [(N·m)²]."""
+        return 0.0
 
     def _smoothed(self, external: Array) -> Array:
         alpha = self.settings.smoothing

@@ -81,6 +81,7 @@ class Camera:
         model, data = self.target.snapshot(trial)
         every = int(mujoco.mjtCatBit.mjCAT_ALL)
         mujoco.mjv_updateScene(model, data, self._options, mujoco.MjvPerturb(), self._camera, every, self._scene)
+        self._arrange(data)
         image = np.zeros((self.view.height, self.view.width, 3), dtype=np.uint8)
         depth = np.zeros((self.view.height, self.view.width), dtype=np.float32)
         area = mujoco.MjrRect(0, 0, self.view.width, self.view.height)
@@ -88,6 +89,9 @@ class Camera:
         mujoco.mjr_readPixels(image, depth, area, self._device)
         image[depth >= 1.0] = SKY  # nothing is there
         return image[::-1]
+
+    def _arrange(self, data: mujoco.MjData) -> None:
+        """What a preset changes about the scene before it is drawn."""
 
 
 def _paint(model: mujoco.MjModel) -> None:

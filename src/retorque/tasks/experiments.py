@@ -7,6 +7,7 @@ from pathlib import Path
 from retorque.loop.policy import Policy
 from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
+from retorque.tasks.ball.plate_planner import AS_PUBLISHED, PlatePlanner
 from retorque.tasks.ball.plate_regulator import PlateRegulator
 from retorque.tasks.flip.act_network import ON_BOARD as FLIP_ACT
 from retorque.tasks.flip.act_network import load_act
@@ -17,7 +18,9 @@ from retorque.tasks.policy_task import PolicyTask
 from retorque.tasks.push.box_task import BoxTask
 from retorque.tasks.push.push_model import ON_BOARD as PUSH_MODEL
 from retorque.tasks.push.push_model import load_push_model
+from retorque.tasks.push.push_network import PPO, RMA, load_push_network
 from retorque.tasks.push.push_planner import PushPlanner
+from retorque.tasks.push.push_policy import NetworkPush
 from retorque.work.errors import RetorqueError, unknown
 
 TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
@@ -26,7 +29,11 @@ TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
     "ball": BallTask,
 }
 """Every task."""
-POLICIES: dict[str, tuple[str, ...]] = {"push": ("planner",), "flip": ("act", "script"), "ball": ("lqr",)}
+POLICIES: dict[str, tuple[str, ...]] = {
+    "push": ("planner", "ppo", "rma"),
+    "flip": ("act", "script"),
+    "ball": ("lqr", "ilqr", "ilqr-paper"),
+}
 """The policies of each, the usual one first."""
 
 
@@ -43,14 +50,19 @@ def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: 
     """One of the task's policies, with its own weights or those of a file."""
     if name not in POLICIES[task.name]:
         raise unknown(f"policy of '{task.name}'", name, POLICIES[task.name])
+    if isinstance(task, BoxTask) and name != "planner":
+        network = load_push_network(weights or (RMA if name == "rma" else PPO), task.robot)
+        return NetworkPush(task.robot, task.goal, network, any_yaw=task.any_yaw)
     if isinstance(task, BoxTask):
         model = load_push_model(weights or PUSH_MODEL)
         return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
     if name == "act":
-        return ActPolicy(task.robot, load_act(weights or FLIP_ACT))
+        return ActPolicy(task.robot, load_act(weights or FLIP_ACT, task.robot))
     if weights is not None:
         raise RetorqueError(f"the policy '{name}' has no weights; leave them out")
     if isinstance(task, FlipTask):
         return ScriptedFlip(task.robot)
     assert isinstance(task, BallTask)
+    if name != "lqr":
+        return PlatePlanner(task.robot, task.goals, AS_PUBLISHED if name == "ilqr-paper" else None)
     return PlateRegulator(task.robot, task.goals)

@@ -13,6 +13,7 @@ from retorque.control.controller import Controller
 from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop
 from retorque.loop.loop import run as run_loop
+from retorque.loop.plant import Plant
 from retorque.loop.policy import Policy
 from retorque.physics.default_profile import profile_of
 from retorque.physics.inertia import from_vector, moved, robot_inertia, to_vector
@@ -124,6 +125,7 @@ def play(
     policy: Policy,
     adapter: Adapter | None = None,
     *,
+    plant: Plant | None = None,
     progress: Callable[[int], None] | None = None,
     look: Callable[[int], None] | None = None,
 ) -> Array:
@@ -136,11 +138,12 @@ def play(
         target: robots and things at their starts.
         policy: what acts.
         adapter: what corrects the torques.
+        plant: the target as the policy sees it; default: as it is.
         progress: called with the number of ticks done.
         look: called with the number of each tick just before it.
     """
     referee = task.referee()
-    loop = Loop(target, policy, task.controller(), adapter)
+    loop = Loop(plant or target, policy, task.controller(), adapter)
 
     def before(tick: int) -> None:
         referee.look(target, tick)

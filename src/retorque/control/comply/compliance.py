@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -127,6 +128,9 @@ class Compliance(Controller[ComplianceAction]):
         elif not felt.trusted.all():
             wrench = np.where(felt.trusted[..., None], felt.wrench, 0.0)
             wary = np.asarray(~felt.trusted.all(axis=-1))
+            if action.wrench is not None:  # what cannot be felt is not pressed either
+                pressed = np.where(felt.trusted[..., None], action.wrench, 0.0)
+                action = replace(action, wrench=pressed)
         if self.posture is not None:
             self.posture.feel(felt.wrench[..., :3])
             action = self.posture.limit(action)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from retorque.tasks.ball.plate import PLATE
 from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
 
 NEAREST, FARTHEST = 0.02, 0.05
 """Radii between which goals lie, uniform in area [m]."""
@@ -24,6 +26,8 @@ class Goals:
     """
 
     def __init__(self, points: Array):
+        if not (np.abs(points) <= PLATE[0]).all():
+            raise RetorqueError(f"a goal lies off the plate; keep every goal within {PLATE[0]} m of its middle")
         self.points = points
         self.reset()
 

@@ -12,9 +12,9 @@ from retorque.control.action import TorqueAction
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
+from retorque.tasks.ball.ball_filter import BallFilter
 from retorque.tasks.ball.goals import Goals
 from retorque.tasks.ball.plate import linear_model, on_plate
-from retorque.work.array import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,24 +59,18 @@ class PlateRegulator:
         p = solve_discrete_are(ad, bd, q, r)
         self.gain = np.linalg.solve(r + bd.T @ p @ bd, bd.T @ p @ ad)
         """(n, 2 n + 4)"""
-        self._ball: Array | None = None
-        self._rate: Array | float = 0.0
+        self._filter = BallFilter(self.period, s.velocity_memory)
 
     def reset(self, state: State) -> None:
-        self._ball, self._rate = None, 0.0
+        self._filter.reset()
 
     def act(self, state: State) -> TorqueAction:
         assert state.objects is not None
         q, qd = state.position, state.velocity
-        ball = on_plate(self._body, self._frame, q, state.objects[..., 0, :3])[..., :2]
-        if self._ball is not None:
-            keep = np.exp(-self.period / self.settings.velocity_memory)
-            self._rate = keep * self._rate + (1.0 - keep) * (ball - self._ball) / self.period
-        self._ball = ball
+        ball, rate = self._filter.see(on_plate(self._body, self._frame, q, state.objects[..., 0, :3])[..., :2])
         away = ball - self.goals.current
         distance = np.linalg.norm(away, axis=-1, keepdims=True)
         away = away * np.minimum(1.0, self.settings.farthest / np.maximum(distance, 1e-9))
-        rate = np.broadcast_to(self._rate, ball.shape)
         x = np.concatenate([q - self.robot.home, qd, away, rate], axis=-1)
         wanted = -np.matmul(x, self.gain.T)
         return TorqueAction(self._body.inverse_dynamics(q, qd, wanted))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retorque.learn.weights import load_network, save_network, weights_header
+from retorque.learn.weights import check_only, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -95,9 +95,11 @@ class ActNetwork:
         return self._linear(f"{name}.out", mixed.reshape(*x.shape[:-1], self.shape.width))
 
 
-def load_act(path: Path = ON_BOARD) -> ActNetwork:
-    """The network of a file; default: the one on board."""
+def load_act(path: Path = ON_BOARD, robot: Robot | None = None) -> ActNetwork:
+    """The network of a file, default the one on board; one that was made for another robot is refused."""
     tensors, header = load_network(path, NETWORK, FORMAT)
+    if robot is not None:
+        check_only(header, path, robot)
     try:
         shape = ActShape(**header["shape"])
     except TypeError as error:

@@ -10,6 +10,7 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.push.box_task import errors, planar
 from retorque.tasks.push.legs import Legs
+from retorque.tasks.push.push_choice import REACH
 from retorque.tasks.push.push_model import PushModel, load_push_model
 from retorque.tasks.push.pushes import Pushes, moved_box
 from retorque.work.array import Array
@@ -21,8 +22,6 @@ SPEED = 0.12
 WAIT = 0.25
 """Soft joints catch up with the end of a push [s]."""
 CANDIDATES = 600
-REACH = (0.32, 0.76)
-"""Distances from the base's axis at which fingertips can be [m]."""
 ARRIVED = (0.012, np.deg2rad(6.0))
 """Nearer than this to the goal, nothing is pushed any more [m, rad]."""
 WEIGHT = 0.11
@@ -65,10 +64,14 @@ class PushPlanner:
             self._plan(idle, state.time, planar(state.objects[..., 0, :]))
         return self._legs.at(state.time)
 
-    def _plan(self, idle: Array, time: float, box: Array) -> None:
+    def _wanted(self, idle: Array, box: Array) -> tuple[Array, Array]:
+        """(trials,) which boxes are to be pushed now, and which are seen at all."""
         seen = np.isfinite(box).all(axis=-1)
         distance, turn = errors(box, self.goal)
-        push = idle & seen & ~((distance < ARRIVED[0]) & (self.any_yaw | (turn < ARRIVED[1])))
+        return idle & seen & ~((distance < ARRIVED[0]) & (self.any_yaw | (turn < ARRIVED[1]))), seen
+
+    def _plan(self, idle: Array, time: float, box: Array) -> None:
+        push, seen = self._wanted(idle, box)
         chosen = self._choose(np.where(seen[:, None], box, self.goal))
         first, last = chosen.ends(box)
         hand = self._legs.last
@@ -86,7 +89,9 @@ class PushPlanner:
         return options.take(np.argmin(cost, axis=-1))
 
 
-def push_legs(hand: Array, first: Array, last: Array, length: Array, *, stay: bool = False) -> tuple[Array, Array]:
+def push_legs(
+    hand: Array, first: Array, last: Array, length: Array, *, stay: bool = False, up: Array | float = 0.0
+) -> tuple[Array, Array]:
     """Points (trials, 7, 3) and times (trials, 6) of a push: up, over, down, along, wait, up.
 
     Args:
@@ -95,11 +100,12 @@ def push_legs(hand: Array, first: Array, last: Array, length: Array, *, stay: bo
         last: where they stop (trials, 2) [m].
         length: of the push (trials,) [m].
         stay: do not come down.
+        up: how much higher than usual the push is (trials,) [m].
     """
-    low = SAFE if stay else HEIGHT
+    low = SAFE if stay else HEIGHT + up
 
-    def at(place: Array, height: float) -> Array:
-        return np.column_stack([place, np.full(len(place), height)])
+    def at(place: Array, height: Array | float) -> Array:
+        return np.column_stack([place, np.broadcast_to(height, len(place))])
 
     lifted = at(hand[:, :2], SAFE)
     points = [hand, lifted, at(first, SAFE), at(first, low), at(last, low), at(last, low), at(last, SAFE)]

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.curves import draw_curves
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.tasks.flip.act_network import ActShape, save_act
@@ -71,6 +72,7 @@ def train(settings: FlipTraining) -> Path:
         for name, value in network.state_dict().items()
         if not name.startswith("style")
     }
+    draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
         "seed": settings.seed,
         "demonstrations": len(episodes),

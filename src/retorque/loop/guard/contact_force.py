@@ -19,6 +19,8 @@ SWING = 2.0
 """Share of its largest friction by which a joint that moves may change its correction when it turns round."""
 MOVES, RECENTLY = 0.1, 0.5
 """A joint moves where it was this fast [rad/s]; how quickly that is forgotten [s]."""
+TRAVEL = 0.3
+"""Time over which that speed is averaged: a robot that bounces off something goes nowhere [s]."""
 HASTE = 1.5
 """A joint's speed is averaged over `MEMORY`, so that it changes so much more quickly than it seems to."""
 REST, STILL = 0.15, 0.02
@@ -73,6 +75,7 @@ class ContactForce:
         lead, n = shape[:-1], shape[-1]
         self._swing = SWING * profile.friction_max
         self._left, self._anchor, self._velocity = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._travel, self._drift = min(1.0, period / TRAVEL), np.zeros(shape)  # speed over a longer time [rad/s]
         self._moved, self._forget = np.zeros(shape), float(np.exp(-period / RECENTLY))
         heavier, lighter = profile.armature_max - robot.armature, robot.armature - profile.armature_min
         self._rotor = HASTE * np.maximum(heavier, lighter)  # by how much more a rotor may weigh, or less [kg·m²]
@@ -94,7 +97,8 @@ class ContactForce:
 
     def reset(self) -> None:
         """Nothing is known of the robot."""
-        for array in (self._left, self._anchor, self._velocity, self._moved, self._pace, self._own, self._rest):
+        rows = (self._left, self._anchor, self._velocity, self._drift, self._moved, self._pace, self._own, self._rest)
+        for array in rows:
             array[...] = 0.0
         self.engaged[...] = False
         self.active = False
@@ -114,10 +118,11 @@ class ContactForce:
         self._left += np.where(use, self._rate * (left - self._left), 0.0)
         faster = np.where(use, report[1] - self._velocity, 0.0)
         self._velocity += self._rate * faster
+        self._drift += np.where(use, self._travel * (report[1] - self._drift), 0.0)
         self._pace = np.maximum(self._forget * self._pace, np.abs(faster) / MEMORY)
         slow = np.abs(self._velocity) < STILL
-        self._moved = np.maximum(self._forget * self._moved, np.abs(self._velocity))
-        self._own = np.where(self._moved > MOVES, self._swing + self._rotor * self._pace, 0.0)
+        self._moved = np.maximum(self._forget * self._moved, np.abs(self._drift))
+        self._own = np.where(self._moved > MOVES, self._swing, 0.0) + self._rotor * self._pace
         still = slow.all(axis=-1)
         self._rest = np.where(still, self._rest + self._period, 0.0)
         # An array of one robot as well, which a reset writes to.

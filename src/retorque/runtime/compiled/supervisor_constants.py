@@ -76,6 +76,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "force_still": contact_force.STILL,
         "force_moves": contact_force.MOVES,
         "force_forget": force._forget,
+        "force_travel": force._travel,
         "force_memory": contact_force.MEMORY,
         "heaviest": force._heaviest,
         "least_lever": contact_force.LEAST_LEVER,

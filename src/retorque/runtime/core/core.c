@@ -121,7 +121,7 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   double **rows[] = {&g->offset, &g->error,  &g->slip_error, &g->start_torque, &g->gain,        &g->ramp,
                      &g->bad_for, &g->at_limit, &g->rested,  &g->whole_gain,   &g->left,        &g->anchor,
                      &g->window_left, &g->window_correction, &g->last,         &g->last_nominal,
-                     &g->mean_velocity, &g->moved, &g->pace, &g->own, &g->weight};
+                     &g->mean_velocity, &g->drift, &g->moved, &g->pace, &g->own, &g->weight};
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
   double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
   int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still};

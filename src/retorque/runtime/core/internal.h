@@ -240,7 +240,7 @@ typedef struct {
   unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
-  double *mean_velocity, *moved, *pace, *own, *weight; /* (n) of the force promise [rad/s], [rad/s2], [N m] */
+  double *mean_velocity, *drift, *moved, *pace, *own, *weight; /* (n) of the force promise */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */
   unsigned char *stopped;          /* (n) */
   double *ring;                    /* (torque_ticks, n) torques sent */

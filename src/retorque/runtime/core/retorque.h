@@ -232,7 +232,7 @@ typedef struct {
   double score_rate, score_period; /* a window; [s] */
   double force_most, force_rate, force_follow; /* [N], a window each */
   double force_rest, force_still, force_moves, force_forget; /* [s], [rad/s], [rad/s], a window */
-  double force_memory, heaviest; /* [s], [kg] */
+  double force_travel, force_memory, heaviest; /* a window, [s], [kg] */
   double least_lever, explained; /* [m], share */
 } rt_supervisor;
 

@@ -9,6 +9,7 @@ void rt_force_reset(rt_core *core) {
   memset(g->left, 0, row);
   memset(g->anchor, 0, row);
   memset(g->mean_velocity, 0, row);
+  memset(g->drift, 0, row);
   memset(g->moved, 0, row);
   memset(g->pace, 0, row);
   memset(g->own, 0, row);
@@ -108,13 +109,14 @@ void rt_force_window(rt_core *core) {
       faster = g->now[n + j] - g->mean_velocity[j];
       g->left[j] += s->force_rate * (g->window_left[j] - g->left[j]);
       g->mean_velocity[j] += s->force_rate * faster;
+      g->drift[j] += s->force_travel * (g->now[n + j] - g->drift[j]);
     }
     const int slow = fabs(g->mean_velocity[j]) < s->force_still;
-    const double before = s->force_forget * g->moved[j], now = fabs(g->mean_velocity[j]);
+    const double before = s->force_forget * g->moved[j], now = fabs(g->drift[j]);
     g->moved[j] = before > now ? before : now;
     const double paced = s->force_forget * g->pace[j], changed = fabs(faster) / s->force_memory;
     g->pace[j] = paced > changed ? paced : changed;
-    g->own[j] = g->moved[j] > s->force_moves ? s->swing[j] + s->rotor[j] * g->pace[j] : 0.0;
+    g->own[j] = (g->moved[j] > s->force_moves ? s->swing[j] : 0.0) + s->rotor[j] * g->pace[j];
     still = still && slow;
     stands = stands || fabs(g->left[j]) > s->band[j];
   }

@@ -131,7 +131,7 @@ def test_the_supervisor_and_a_single_robot_save_the_adapters_memory(tmp_path: Pa
 @pytest.mark.parametrize(
     ("robot", "trials", "timestep", "name", "said"),
     (
-        ("panda", 2, 1e-3, "recursive", "joints"),
+        ("panda", 2, 1e-3, "recursive", "robot"),
         ("z1", 3, 1e-3, "recursive", "trials"),
         ("z1", 2, 2e-3, "recursive", "timestep"),
         ("z1", 2, 1e-3, "recursive-contact", "adapter"),

@@ -34,6 +34,9 @@ MEANS_SOMETHING = {
     ("damaged-logs", "stand_ins", 0),
     ("damaged-logs", "damaged_stand_ins", 0),
     ("speed", "adapters", ()),  # all of them
+    ("rotate", "whats", ()),
+    *((task, "trials", 0) for task in ("push", "flip", "ball")),  # as many as the task's own
+    ("retorque mpc", "kills", 0),
     *((name, field, 0) for name in VERBS for field in ("seed", "workers")),
 }
 """What looks like nonsense and is none."""

@@ -42,7 +42,7 @@ def raising(error: BaseException) -> Callable[[object], object]:
         (RetorqueError("no such arm; name another"), 2, "no such arm; name another"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (MemoryError(), 2, "fewer --trials"),
-        (PermissionError(13, "Permission denied", "/root/a"), 2, "'/root/a': Permission denied"),
+        (PermissionError(13, "Permission denied", "/etc/a"), 2, "'/etc/a': Permission denied"),
         (OSError("the bus is gone"), 2, "the bus is gone"),
         (ModuleNotFoundError("", name="h5py.h5f"), 2, "pip install 'retorque[record]'"),
     ),

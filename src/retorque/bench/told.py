@@ -15,13 +15,13 @@ from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
+from retorque.tasks.tracking_task import fixed_base
 from retorque.tasks.worlds import WORLDS
 from retorque.tasks.worlds.changes import CYCLE
 from retorque.tasks.worlds.touches import LEAN_FROM, LEAN_RISE
 from retorque.tasks.worlds.world_task import WorldTask
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
-from retorque.work.errors import RetorqueError
+from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
@@ -54,12 +54,13 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
-    if not settings.robots:
-        raise RetorqueError("name at least one robot after --robots")
+    check_names("robot", "--robots", settings.robots)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
     names = SEVEN if settings.robots == ("all",) else settings.robots
+    for name in names:
+        fixed_base(Robot.load(name))
     jobs = [(name, case, settings.trials, settings.seed, settings.noise) for name in names for case in CASES]
     work = sum(round((CASES[job[1]][1] + ASKED) / 1e-3) for job in jobs)
     results = run_jobs(told_right, jobs, work, "told", settings.workers, settings.cluster)

@@ -11,7 +11,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.rotate.turning_scenes import SCENES, turning_scene
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import unknown
 from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
@@ -47,16 +47,12 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Turn every object with every method."""
-    for robot in settings.robots:
-        if robot not in SCENES:
-            raise unknown("robot that turns things", robot, SCENES)
+    check_names("robot that turns things", "--robots", settings.robots, SCENES)
     known = [what for robot in settings.robots for what in SCENES[robot]]
     for what in settings.whats:
         if what not in known:
             raise unknown("thing to turn", what, known)
-    for method in settings.methods:
-        if method not in METHODS:
-            raise unknown("method", method, METHODS)
+    check_names("method", "--methods", settings.methods, METHODS)
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--cycles", settings.cycles, 1, 100)
     check_between("--seed", settings.seed, 0, MOST_SEED)

@@ -15,7 +15,7 @@ from retorque.plan.modelling.window import Samples, SampleWindow
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.work.array import Array
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, report, run_jobs
 
 PUSH = 12.0
@@ -52,12 +52,14 @@ def run(settings: Settings) -> Report:
     check_between("--changes", settings.changes, 1, 1000)
     check_between("--stretches", settings.stretches, 1, 100)
     check_between("--seed", settings.seed, 0, MOST_SEED)
+    check_names("length", "--lengths", settings.lengths)
+    for length in settings.lengths:
+        check_between("--lengths", length, 5, 100)
     settings.check_jobs()
     compile_with_progress()
     where = {"robot": "cartpole"}
     rows = []
     for length in settings.lengths:
-        check_between("--lengths", length, 5, 100)
         ratios, diverged = fitted(length, settings.windows, settings.seed)
         extra = {"samples": length, "diverged": diverged}
         for ratio, name in zip(ratios, ("cart mass", "pole mass"), strict=True):

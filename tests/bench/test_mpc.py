@@ -9,10 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.bench.mpc import mpc_adapter, mpc_exploration, mpc_planner, mpc_speed, mpc_start_time, one_run
+from retorque.bench.mpc import (
+    mpc_adapter,
+    mpc_exploration,
+    mpc_planner,
+    mpc_speed,
+    mpc_start_time,
+    mpc_windows,
+    one_run,
+)
 from retorque.bench.mpc import mpc_bench as mpc
 from retorque.plan.escape import EscapeSettings
 from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.real_time import RealTimeTrace
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.errors import RetorqueError
 
@@ -58,6 +67,21 @@ def test_rules_and_exploration_run() -> None:
     assert len(report.rows) == 4 and report.rows[1].paper == 4.028
 
 
+def test_windows_are_fitted_and_changes_found(monkeypatch) -> None:
+    monkeypatch.setattr(mpc_windows, "run_jobs", lambda function, jobs, *_: [function(*job) for job in jobs])
+    ratios, diverged = mpc_windows.fitted(30, 25, 1000)
+    assert diverged == 0 and np.all(ratios < 1.5) and np.all(ratios > 0.5)
+    monkeypatch.setattr(mpc_windows, "SETTLED", 60)
+    alarms, inside = mpc_windows.watched(1000, 80, True)
+    assert alarms and 60 < alarms[0] <= 75 and len(inside) == 40
+    answers = {True: ([70], np.ones(2)), False: ([], np.array([1.0, 0.0]))}
+    monkeypatch.setattr(mpc_windows, "watched", lambda seed, steps, change: answers[change])
+    report = mpc_windows.run(mpc_windows.Settings(windows=2, lengths=(20,), changes=2))
+    found = {row.metric: row.mean for row in report.rows}
+    assert found["delay of detection"] == 10.0 and found["false alarms in 60 s"] == 0.0
+    assert found["truth inside 95 % band"] == 0.5
+
+
 def test_iterations_are_timed() -> None:
     report = mpc_speed.run(mpc_speed.Settings(horizon=20, repeats=3))
     found = {(row.robot, row.method) for row in report.rows}
@@ -71,6 +95,25 @@ def test_a_run_is_drawn(tmp_path: Path) -> None:
     assert Path(written[1]).read_bytes().startswith(b"\x89PNG")
     leak = one_run.run(one_run.Settings(task="cartpole", policy="oracle", state="true"))
     assert any("leak" in str(shown.what) for shown in leak.shown)
+
+
+def test_real_time_has_a_command(monkeypatch) -> None:
+    asked = {}
+
+    def pretend(name, how, duration, *, variant, kill):
+        asked.update(name=name, kills=[kill(tick) for tick in range(300) if kill(tick)])
+        counts = dict.fromkeys(("planner", "modeller"), 2)
+        few = {"ticks": 300, "missed": 1, "starved": 0, "plans": 9, "models": 8, "restarts": counts}
+        return RealTimeTrace(**few, age=np.full(300, 0.02), gaps=[0.4, 0.2], largest=1.0, reached=np.nan)
+
+    monkeypatch.setattr(one_run, "run_real_time", pretend)
+    outcome = one_run.run(one_run.Settings(task="cartpole", real_time=True, duration=3.0, kills=2))
+    assert asked == {"name": "cartpole", "kills": ["planner", "modeller"] * 2}
+    cells = outcome.shown[0].what.columns[1]._cells
+    assert "1 of 300" in cells and "2 of 4, 0.40 s" in cells
+    for wrong in ({"kills": 1}, {"real_time": True, "state": "true"}, {"real_time": True, "explore": "information"}):
+        with pytest.raises(RetorqueError, match="real"):
+            one_run.run(one_run.Settings(task="cartpole", **wrong))
 
 
 def test_a_panda_reaches_with_a_model_and_with_an_adapter() -> None:

@@ -18,7 +18,7 @@ def _block() -> dict:
         "goal": np.array([[1.0, 0.0, 0.0, 0.0]]),
         "target": np.array([0.1]),
         "free": 2,
-        "normals": stick[1:],
+        "normals": np.array([1]),
         "least": np.array([-3.0]),  # the finger presses the block down with 3 N
         "external": np.array([0.0, -2.0, 0.0, 0.0]),
     }

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from retorque.identify.excite.cell import Cell, Wall, read_cell
+from retorque.identify.excite.cell import Cell, HalfSpace, read_cell
 from retorque.identify.excite.collision import Clearance
 from retorque.identify.excite.excitation import Excitation, Excited, excite
 from retorque.identify.excite.excite_command import ExciteSettings
@@ -67,6 +67,13 @@ def test_it_tells_more_than_a_random_motion_and_is_repeatable(robot: Robot, foun
     assert np.array_equal(again.trajectory.a, found.trajectory.a) and again.log_det == found.log_det
 
 
+def test_both_criteria_together_lie_between_each_alone(robot: Robot) -> None:
+    """At the same first shape and effort."""
+    found = {name: excite(robot, replace(SETTINGS, criterion=name)) for name in ("logdet", "condition", "both")}
+    assert found["both"].condition < found["logdet"].condition
+    assert found["both"].log_det > found["condition"].log_det
+
+
 def test_links_that_overlap_are_seen() -> None:
     panda = Robot.load("panda")
     folded = np.array([0.0, 1.7, 0.0, -3.05, 0.0, 0.0, 0.0])
@@ -116,7 +123,7 @@ def test_distances_to_walls_and_things_are_those_of_geometry(robot: Robot) -> No
     body, q = RigidBody(robot), np.asarray(robot.home, dtype=float)
     at, facing = body.frame_pose(robot.end_effector, q)
     centre = at + facing @ np.array([0.3, 0.0, 0.0])
-    wall = Wall(name="wall", normal=(-1.0, 0.0, 0.0), offset=float(-centre[0] - 0.06))
+    wall = HalfSpace(name="wall", normal=(-1.0, 0.0, 0.0), offset=float(-centre[0] - 0.06))
     found, pair = Clearance(robot, 0.05, Cell(walls=(wall,), tool=tool)).nearest(q[None])
     assert np.isclose(found, 0.01, atol=1e-9) and set(pair) == {"cell/wall", "cell/tool"}
     box = Geom(shape="box", size=(0.1, 0.1, 0.1), position=tuple(centre + np.array([0.0, 0.0, 0.16])))

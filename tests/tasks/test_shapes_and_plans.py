@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from retorque.robots.state import State
+from retorque.tasks.comply.comply_command import ComplySettings, planned_strokes
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePolicy, StrokeSettings, plan_strokes
 from retorque.tasks.comply.stroke_shapes import GLYPHS, resampled, shape, text
@@ -143,3 +147,34 @@ def test_a_service_that_is_not_there_is_one_sentence() -> None:
         planner.strokes("wipe", "black ink", "pen")
     with pytest.raises(RetorqueError, match="no prompt for"):
         prompt("dance", "x", {})
+
+
+def test_a_planner_that_is_named_is_asked(tmp_path: Path) -> None:
+    asked: list[dict] = []
+
+    class Service(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            body = json.dumps({"choices": [{"message": {"content": SOUND}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    board = tmp_path / "board.png"
+    board.write_bytes(b"not looked at here")
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        settings = ComplySettings(shape="a cat", planner=url, planner_model="eyes", image=board)
+        (stroke,) = planned_strokes(settings, "draw")
+        thread.join()
+    assert len(stroke) == 3
+    content = asked[0]["messages"][0]["content"]
+    assert "Draw the a cat" in content[0]["text"] and content[1]["type"] == "image_url" and asked[0]["model"] == "eyes"
+    with pytest.raises(RetorqueError, match="no image"):
+        planned_strokes(ComplySettings(planner=url, image=tmp_path / "none.png"), "draw")

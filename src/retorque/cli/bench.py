@@ -109,6 +109,11 @@ BENCHES = VerbGroup(
             example="retorque bench mpc-adapter --adapter default --json mpc-adapter.json",
             module="bench.mpc.mpc_adapter",
         ),
+        "mpc-windows": Verb(
+            summary="fits of windows against the Cramér-Rao bound, delay of detection, false alarms",
+            example="retorque bench mpc-windows --json mpc-windows.json",
+            module="bench.mpc.mpc_windows",
+        ),
         "mpc-speed": Verb(
             summary="an iteration of iLQR beside Crocoddyl's, and one of identification",
             example="retorque bench mpc-speed --json mpc-speed.json",
@@ -123,6 +128,11 @@ BENCHES = VerbGroup(
             summary="a heart on a misplaced board, free-standing (minimalist compliance, Table I)",
             example="retorque bench compliance --trials 2 --methods retorque position --json compliance.json",
             module="bench.comply.board_drawing",
+        ),
+        "rotate": Verb(
+            summary="objects turned in a hand, a ball turned on the floor (minimalist compliance, IV-D, IV-E)",
+            example="retorque bench rotate --trials 4 --methods retorque position --json rotate.json",
+            module="bench.comply.object_rotation",
         ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",

@@ -6,7 +6,7 @@ from retorque.cli.verb import Verb, VerbGroup
 
 MODULE = "tasks.comply.comply_command"
 COMPLY = VerbGroup(
-    summary="contact without force sensors: draw, wipe, press",
+    summary="contact without force sensors: draw, wipe, press, rotate",
     commands={
         "draw": Verb(
             summary="draw a shape on a board that is a little off",
@@ -28,6 +28,13 @@ COMPLY = VerbGroup(
             module=MODULE,
             settings="ComplySettings",
             function="press",
+        ),
+        "rotate": Verb(
+            summary="turn an object in a hand, or a ball on the floor",
+            example="retorque comply rotate --robot leap_hand --what cube --render cube.png",
+            module="tasks.rotate.rotate_command",
+            settings="RotateSettings",
+            function="rotate",
         ),
     },
 )

@@ -31,7 +31,7 @@ def solve(
         start: first guess (n,) or (..., n) [rad].
         iterations: steps to take.
         damping: λ of (JᵀJ + λ²1)⁻¹Jᵀ.
-        margin: distance to the limits [rad].
+        margin: distance to the limits [rad]; of a joint with less room than that, half of it.
 
     Returns:
         Joint positions (..., n) [rad] and what is left of the pose error (...,) [m and rad in one norm].
@@ -39,12 +39,13 @@ def solve(
     robot = body.robot
     q = np.broadcast_to(start, (*position.shape[:-1], robot.n)).copy()
     eye = damping**2 * np.eye(6)
+    room = np.minimum(margin, 0.5 * (robot.upper - robot.lower))
     for _ in range(iterations):
         error = _pose_error(body, frame, q, position, rotation)
         jacobian = body.jacobian(frame, q)
         transpose = np.swapaxes(jacobian, -1, -2)
         step = np.matmul(transpose, np.linalg.solve(np.matmul(jacobian, transpose) + eye, error[..., None]))[..., 0]
-        q = np.clip(q + np.clip(step, -0.3, 0.3), robot.lower + margin, robot.upper - margin)
+        q = np.clip(q + np.clip(step, -0.3, 0.3), robot.lower + room, robot.upper - room)
     return q, np.linalg.norm(_pose_error(body, frame, q, position, rotation), axis=-1)
 
 

@@ -11,7 +11,7 @@ from retorque.robots.state import State
 
 
 class JointTargets(Controller[JointAction]):
-    """The action's positions and velocities go to the servos."""
+    """The action's positions go to the servos, which damp every motion on the way there."""
 
     gives: Literal["torque", "position"] = "position"
 

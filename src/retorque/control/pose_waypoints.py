@@ -67,7 +67,7 @@ class PoseWaypoints(Reference):
     def at(self, time: float) -> PoseAction:
         count = self.position.shape[1] - 1
         length = self.duration / count
-        index = min(int(time / length), count - 1)
+        index = min(int(max(time, 0.0) / length), count - 1)
         step, rate = minimum_jerk(np.array((time - index * length) / length))
         move = self.position[:, index + 1] - self.position[:, index]
         turn = self._turn[:, index]

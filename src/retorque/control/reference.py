@@ -22,7 +22,7 @@ class Reference(ABC):
 
     @abstractmethod
     def at(self, time: float) -> Action:
-        """The action at a time [s]; after the end, the last one."""
+        """The action at a time [s]; before the start the first one, after the end the last one."""
 
     def reset(self, state: State) -> None:
         """The motion begins at this state."""

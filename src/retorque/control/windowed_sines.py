@@ -54,7 +54,7 @@ class WindowedSines(Reference):
         )
 
     def at(self, time: float) -> JointAction:
-        t = min(time, self.duration)
+        t = min(max(time, 0.0), self.duration)
         rate = 2.0 * np.pi * self.cycles / self.duration
         angle = rate * t + self.phase
         half = np.pi * t / self.duration

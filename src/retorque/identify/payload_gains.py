@@ -52,7 +52,9 @@ class SavedGains:
         if joints != list(robot.joint_names):
             raise RetorqueError(f"'{path}' holds the gains of joints {', '.join(joints)}, not of '{robot.name}'")
         n = robot.n
-        if gains.shape != (n,) or covariance.shape != (n, n) or not np.all(np.linalg.eigvalsh(covariance) > 0.0):
+        usable = gains.shape == (n,) and covariance.shape == (n, n) and bool(np.all(np.isfinite(covariance)))
+        usable = usable and bool(np.all(np.isfinite(gains) & (gains != 0.0)))
+        if not usable or not np.all(np.linalg.eigvalsh(covariance) > 0.0):
             raise RetorqueError(f"'{path}' needs {n} gains and a covariance of their errors; save them again")
         return cls(gains=gains, covariance=covariance)
 

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
+from retorque.physics.backends.kernel_cache import compile_beside, ready
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.physics.selection import Selection
@@ -164,10 +165,15 @@ def make_dynamics(
     Args:
         robot: the tree.
         timestep: [s]
-        backend: one of `BACKENDS`; "auto" takes the compiled tree where numba is installed, else Pinocchio.
+        backend: one of `BACKENDS`; "auto" takes the compiled tree where numba is installed, else Pinocchio; "at-once"
+            never waits for a compiler: Pinocchio where nothing has been compiled yet, while another process does it.
         selection: the parameters that are free.
         parameters: all the others.
     """
+    if backend == "at-once":
+        backend = "tree" if ready() else "pinocchio"
+        if backend == "pinocchio" and find_spec("numba") is not None:
+            compile_beside()
     if backend == "auto":
         backend = "tree" if find_spec("numba") is not None else "pinocchio"
     if backend == "tree":
@@ -182,4 +188,4 @@ def make_dynamics(
         from retorque.physics.backends.mujoco_dynamics import MujocoDynamics
 
         return MujocoDynamics(robot, timestep, selection=selection, parameters=parameters)
-    raise unknown("backend of the dynamics", backend, ["auto", *BACKENDS])
+    raise unknown("backend of the dynamics", backend, ["auto", "at-once", *BACKENDS])

@@ -101,8 +101,15 @@ class QuadraticCost:
         free = np.array([joint.kind == "revolute" for joint in robot.joints]) & ~np.isfinite(robot.upper - robot.lower)
         self.circle = np.zeros(2 * n, dtype=bool)
         self.circle[:n] = free if circle is None else circle
-        self._runs = bool(np.any(self.running))
+        self.runs = bool(np.any(self.running))
+        """Whether anything but the end and the effort counts."""
         self._angles = np.flatnonzero(self.circle).tolist()
+        self._turns = self.circle.astype(np.int64)
+
+    @property
+    def weights(self) -> tuple[Array, ...]:
+        """What compiled code takes; see `ilqr_kernels.WEIGHTS`."""
+        return self.target, self._turns, self.running, self.final, self.effort
 
     def error(self, states: Array) -> Array:
         """(..., 2 n) from the target, angles by the nearest way."""
@@ -114,7 +121,7 @@ class QuadraticCost:
 
     def value(self, states: Array, inputs: Array) -> float:
         total = self.ending(states) + 0.5 * float(np.vdot(inputs @ self.effort, inputs))
-        if self._runs:
+        if self.runs:
             error = self.error(states[:-1])
             total += 0.5 * float(np.vdot(error @ self.running, error))
         return total
@@ -124,7 +131,7 @@ class QuadraticCost:
         return float(0.5 * last @ self.final @ last)
 
     def expand(self, states: Array, inputs: Array) -> Expansion:
-        if self._runs:
+        if self.runs:
             error = self.error(states)
             gradient = error @ self.running
             gradient[-1] = self.final @ error[-1]

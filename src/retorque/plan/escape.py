@@ -7,13 +7,13 @@ target it ends, so that it is as long as it needs to be. iLQR then makes a plan 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from retorque.plan.cost import QuadraticCost
 from retorque.plan.ilqr import ILQR, Trajectory
+from retorque.plan.pumping import pumped as pumped_inputs
 from retorque.work.array import Array
 
 
@@ -21,11 +21,11 @@ from retorque.work.array import Array
 class EscapeSettings:
     """Settings of the search."""
 
-    duration: float = 6.0
+    duration: float = 8.0
     """Longest plan [s]."""
-    samples: int = 96
+    samples: int = 128
     """Trajectories a generation."""
-    generations: int = 10
+    generations: int = 12
     """Of samples."""
     elite: int = 12
     """Samples that the next generation is drawn around."""
@@ -33,7 +33,7 @@ class EscapeSettings:
     """Between the points of an input, which is straight between them [s]."""
     frequencies: tuple[float, float] = (0.3, 1.3)
     """Of the first waves [Hz]."""
-    price: float = 20.0
+    price: float = 5.0
     """Cost of a second of plan: a shorter one is better."""
     iterations: int = 40
     """Of iLQR on what was found."""
@@ -58,8 +58,6 @@ class Escape:
         self._steps = round(self.settings.duration / ilqr.dynamics.timestep)
         self.emphasised = emphasised(cost, self.settings.emphasis)
         self._memory: tuple[float, Array] | None = None
-        self.beat: Callable[[], None] = lambda: None
-        """Called now and then during a search: a sign of life."""
 
     def merit(self, states: Array, steps: int) -> float:
         """What a plan of so many steps is worth: how far from the target it ends, and how late; less is better."""
@@ -83,10 +81,12 @@ class Escape:
             half = s.samples // 2
             drawn[:half] = old + 0.2 * limit * self._rng.standard_normal((half, *old.shape))
             drawn[0] = old
+        rows = np.minimum(np.round(knots / dt).astype(int), steps - 1)
+        pumped = pumped_inputs(self.ilqr, self.cost, x, p, steps)[: s.samples - 1, rows]
+        drawn[1 : 1 + len(pumped)] = pumped
         mean, spread = drawn[0], np.zeros_like(drawn[0])
         best, best_inputs, best_value, best_steps = drawn[0], np.zeros((0, size)), np.inf, 0
         for generation in range(s.generations):
-            self.beat()
             if generation:
                 drawn = mean + spread * self._rng.standard_normal((s.samples, len(knots), size))
                 drawn[0], drawn[1] = best, mean
@@ -108,11 +108,14 @@ class Escape:
         horizon = self.ilqr.settings.horizon
         if best_steps < horizon:
             best_inputs = np.concatenate([best_inputs, np.zeros((horizon - best_steps, size))])
-        return self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations, over=self._on)
-
-    def _on(self) -> bool:
-        self.beat()
-        return False
+        found = [self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations)]
+        for length in sorted(
+            {horizon, (horizon + steps) // 2}
+        ):  # from rest: all that a robot with all its motors needs
+            rest = np.zeros((length, size))
+            found.append(self.ilqr.solve(x, self.emphasised, rest, p=p, iterations=s.iterations))
+        there = [each for each in found if each is not None]
+        return min(there, key=lambda each: self.merit(each.states, len(each.inputs)), default=None)
 
     def _waves(self, knots: Array) -> Array:
         """First samples (samples, knots, inputs), of size one: sines of any phase that slowly change their pace."""
@@ -128,7 +131,7 @@ class Escape:
         """The merit of each sample where it is best, and the step at which that is."""
         paths = self.ilqr.rollouts(x, inputs, p)
         error = self.cost.error(paths)
-        ending = 0.5 * np.einsum("kti,ij,ktj->kt", error, self.cost.final, error)
+        ending = 0.5 * np.sum((error @ self.cost.final) * error, axis=-1)
         steps = np.arange(paths.shape[1])
         value = np.where(np.isfinite(ending), ending, np.inf)
         value = value + self.settings.price * self.ilqr.dynamics.timestep * steps

@@ -9,15 +9,10 @@ import numpy as np
 
 from retorque.physics.dynamics import Dynamics
 from retorque.plan.cost import Cost
-from retorque.plan.passes import Step, make_passes
+from retorque.plan.passes import Step, Trajectory, make_passes
 from retorque.plan.plan import Plan
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
-
-SHARES = 0.5 ** np.arange(9)
-"""Of the change that the line search tries."""
-LEAST_GAIN = 1e-4
-"""Share of the expected decrease that a step must bring."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +33,6 @@ class PlannerSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.horizon <= 10_000 or not 1 <= self.iterations <= 10_000:
             raise RetorqueError("a plan needs between 1 and 10000 steps, and a solve between 1 and 10000 iterations")
-
-
-@dataclass(slots=True)
-class Trajectory:
-    """States (H+1, 2 n), inputs (H, inputs) and gains (H, inputs, 2 n) with their cost."""
-
-    states: Array
-    inputs: Array
-    gains: Array
-    cost: float
-    iterations: int = 0
-    converged: bool = False
 
 
 class ILQR:
@@ -95,12 +78,11 @@ class ILQR:
         now = self._start(x, cost, np.clip(inputs, -self.limit, self.limit), p, around)
         if now is None:
             return None
-        damping, warm = self.settings.damping, np.zeros_like(now.inputs)
+        damping = self.settings.damping
         for _ in range(self.settings.iterations if iterations is None else iterations):
             if over():
                 break
-            costs = cost.expand(now.states, now.inputs)
-            step = self._passes.backward(now.states, now.inputs, costs, p, damping, warm)
+            step, better = self._passes.iterate(x, cost, now, p, damping)
             now.iterations += 1
             if step is None:
                 damping = max(1e-3, 10.0 * damping)
@@ -108,7 +90,6 @@ class ILQR:
                     break
                 continue
             now.gains = step.gains
-            better = self._search(x, cost, now, step, p)
             if better is None:
                 if -sum(step.expected) < self.settings.tolerance * (1.0 + abs(now.cost)):
                     now.converged = True
@@ -128,15 +109,7 @@ class ILQR:
 
     def rollouts(self, x: Array, inputs: Array, p: Array | None) -> Array:
         """States (samples, H+1, 2 n) under inputs (samples, H, inputs); not a number where they diverge."""
-        samples, steps, size = inputs.shape
-        nothing = Step(np.zeros((steps, size)), np.zeros((steps, size, len(x))), (0.0, 0.0))
-        still = np.zeros((steps + 1, len(x)))
-        out = np.full((samples, steps + 1, len(x)), np.nan)
-        for k in range(samples):
-            found = self._passes.forward(x, still, np.ascontiguousarray(inputs[k]), nothing, 0.0, p)
-            if found is not None:
-                out[k] = found[0]
-        return out
+        return self._passes.rollouts(x, inputs, p)
 
     def plan(self, trajectory: Trajectory, start: float, version: int, parameters: int) -> Plan:
         """A trajectory as a plan from a time on."""
@@ -173,16 +146,3 @@ class ILQR:
             if np.isfinite(value) and (best is None or value < best.cost):
                 best = Trajectory(found[0], found[1], none, value)
         return best
-
-    def _search(
-        self, x: Array, cost: Cost, now: Trajectory, step: Step, p: Array | None
-    ) -> tuple[Array, Array, float] | None:
-        first, second = step.expected
-        for share in SHARES:
-            found = self._passes.forward(x, now.states, now.inputs, step, float(share), p)
-            if found is None:
-                continue
-            value = cost.value(*found)
-            if value < now.cost + LEAST_GAIN * share * (first + share * second) and value < now.cost:
-                return (*found, value)
-        return None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from retorque.physics.backends.kernel_cache import load_kernels
 from retorque.physics.backends.tree_dynamics import TreeDynamics
 from retorque.physics.dynamics import Dynamics
-from retorque.plan.cost import Expansion
+from retorque.plan.cost import Cost, Expansion, QuadraticCost
 from retorque.work.array import Array
 
 FASTEST = 500.0
 """A plan with a joint faster than this has diverged [rad/s or m/s]."""
+SHARES = 0.5 ** np.arange(9)
+"""Of the change that the line search tries."""
+LEAST_GAIN = 1e-4
+"""Share of the expected decrease that a step must bring."""
 
 
 @dataclass(slots=True)
@@ -29,23 +33,66 @@ class Step:
     """What the whole change gains, to first and second order."""
 
 
-class Passes(Protocol):
+@dataclass(slots=True)
+class Trajectory:
+    """States (H+1, 2 n), inputs (H, inputs) and gains (H, inputs, 2 n) with their cost."""
+
+    states: Array
+    inputs: Array
+    gains: Array
+    cost: float
+    iterations: int = 0
+    converged: bool = False
+
+
+class Passes(ABC):
     """iLQR's work on one robot."""
 
+    @abstractmethod
     def backward(
         self, states: Array, inputs: Array, costs: Expansion, p: Array | None, damping: float, warm: Array
     ) -> Step | None:
         """The best change within limits by the quadratic model, or None where that has no minimum."""
-        ...
 
+    @abstractmethod
     def forward(
         self, x: Array, states: Array, inputs: Array, step: Step, share: float, p: Array | None
     ) -> tuple[Array, Array] | None:
         """States and inputs after a share of the change with its feedback, or None where they diverge."""
-        ...
+
+    def rollouts(self, x: Array, inputs: Array, p: Array | None) -> Array:
+        """States (samples, H+1, 2 n) under inputs (samples, H, inputs); not a number where they diverge."""
+        samples, steps, size = inputs.shape
+        nothing = Step(np.zeros((steps, size)), np.zeros((steps, size, len(x))), (0.0, 0.0))
+        still = np.zeros((steps + 1, len(x)))
+        out = np.full((samples, steps + 1, len(x)), np.nan)
+        for k in range(samples):
+            found = self.forward(x, still, np.ascontiguousarray(inputs[k]), nothing, 0.0, p)
+            if found is not None:
+                out[k] = found[0]
+        return out
+
+    def iterate(
+        self, x: Array, cost: Cost, now: Trajectory, p: Array | None, damping: float
+    ) -> tuple[Step | None, tuple[Array, Array, float] | None]:
+        """One iteration: the step, None where it has no minimum; states, inputs and cost after the first share of it
+        that is an improvement, None where none is."""
+        costs = cost.expand(now.states, now.inputs)
+        step = self.backward(now.states, now.inputs, costs, p, damping, np.zeros_like(now.inputs))
+        if step is None:
+            return None, None
+        first, second = step.expected
+        for share in SHARES:
+            found = self.forward(x, now.states, now.inputs, step, float(share), p)
+            if found is None:
+                continue
+            value = cost.value(*found)
+            if value < now.cost + LEAST_GAIN * share * (first + share * second) and value < now.cost:
+                return step, (*found, value)
+        return step, None
 
 
-class ArrayPasses:
+class ArrayPasses(Passes):
     """Any backend, in NumPy.
 
     Args:
@@ -97,7 +144,7 @@ class ArrayPasses:
         return new_states, new_inputs
 
 
-class CompiledPasses:
+class CompiledPasses(Passes):
     """The compiled tree.
 
     Args:
@@ -108,8 +155,8 @@ class CompiledPasses:
     def __init__(self, dynamics: TreeDynamics, limit: Array):
         self.dynamics = dynamics
         self._low, self._high = -np.array(limit), np.array(limit)
-        self._kernels = load_kernels("ilqr_kernels")
-        self._a, self._g = np.empty((0, 0)), np.empty((0, 0, 0))
+        self._kernels, self._roll = load_kernels("ilqr_kernels"), load_kernels("rollout_kernels").rollout
+        self._g = np.empty((0, 0, 0))
         self._nothing = tuple(np.zeros(0, dtype=x.dtype) for x in dynamics.numbers(None)[1])
 
     def backward(
@@ -117,9 +164,7 @@ class CompiledPasses:
     ) -> Step | None:
         d, n = self.dynamics, self.dynamics.nv
         steps, size = inputs.shape
-        if len(self._a) != steps:
-            self._a, self._g = np.empty((steps, n)), np.empty((steps, n, 2 * n + size))
-        a, g = self._a, self._g  # used again: fresh memory costs as much as the work
+        a, g = np.empty((steps, n)), self._scratch(steps)
         q, v = states[:-1, :n].copy(), states[:-1, n:].copy()
         d.kernels.linearise(d.tree, d.numbers(p)[0], self._nothing, q, v, inputs, d.timestep, a, g)
         change, gains, expected = warm.copy(), np.empty((steps, size, 2 * n)), np.empty(2)
@@ -145,7 +190,7 @@ class CompiledPasses:
     ) -> tuple[Array, Array] | None:
         d = self.dynamics
         new_states, new_inputs = np.empty((len(inputs) + 1, len(x))), np.empty_like(inputs)
-        done = self._kernels.rollout(
+        done = self._roll(
             d.tree,
             d.numbers(p)[0],
             x,
@@ -162,6 +207,59 @@ class CompiledPasses:
             new_inputs,
         )
         return (new_states, new_inputs) if done == len(inputs) else None
+
+    def iterate(
+        self, x: Array, cost: Cost, now: Trajectory, p: Array | None, damping: float
+    ) -> tuple[Step | None, tuple[Array, Array, float] | None]:
+        """One call of compiled code where the cost is quadratic."""
+        if not isinstance(cost, QuadraticCost):
+            return super().iterate(x, cost, now, p, damping)
+        d, (steps, size) = self.dynamics, now.inputs.shape
+        change, gains, expected = np.zeros_like(now.inputs), np.empty((steps, size, 2 * d.nv)), np.empty(2)
+        states, inputs = np.empty_like(now.states), np.empty_like(now.inputs)
+        taken, value = self._kernels.iteration(
+            d.tree,
+            d.numbers(p)[0],
+            self._nothing,
+            cost.weights,
+            cost.runs,
+            x,
+            now.states,
+            now.inputs,
+            now.cost,
+            self._low,
+            self._high,
+            d.timestep,
+            damping,
+            FASTEST,
+            LEAST_GAIN,
+            SHARES,
+            self._scratch(steps),
+            change,
+            gains,
+            expected,
+            states,
+            inputs,
+        )
+        if taken == self._kernels.FAILED:
+            return None, None
+        step = Step(change, gains, (float(expected[0]), float(expected[1])))
+        return step, (states, inputs, value) if taken >= 0 else None
+
+    def rollouts(self, x: Array, inputs: Array, p: Array | None) -> Array:
+        d, within = self.dynamics, np.ascontiguousarray(np.clip(inputs, self._low, self._high))
+        out = np.empty((len(inputs), inputs.shape[1] + 1, len(x)))
+        d.kernels.rollouts(d.tree, d.numbers(p)[0], np.ascontiguousarray(x), within, d.timestep, out)
+        fast = np.max(np.abs(out[..., d.nv :]), axis=(1, 2))
+        out[~(fast < FASTEST)] = np.nan
+        return out
+
+    def _scratch(self, steps: int) -> Array:
+        """Room for derivatives, used again: fresh memory costs as much as the work."""
+        if len(self._g) != steps:
+            d = self.dynamics
+            self._g = np.empty((steps, d.nv, 2 * d.nv + d.inputs))
+        return self._g
 
 
 def make_passes(dynamics: Dynamics, limit: Array) -> Passes:

@@ -33,7 +33,7 @@ NAMES = 4096
 TRIES = 10
 """Reads before a record that is always being replaced is left for later."""
 STALLED = 5.0
-"""A worker that gives no sign of life for so long is ended and started again: longer than any search [s]."""
+"""A worker that gives no sign of life for so long is ended and started again [s]."""
 SEARCH_EVERY = 1.0
 """Least time between two searches [s]."""
 POLL = 5e-4
@@ -264,7 +264,7 @@ def work(role: str, make: Maker, paths: dict[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(os.getppid())
     blocks = {key: SharedRecord(path=path) for key, path in paths.items()}
-    job = WORK[role](make(), blocks)
+    job = WORK[role](make, blocks)
     alive, seen = blocks[f"{role}_alive"], 0
     while True:
         publish(alive, time=np.array(time.monotonic()))
@@ -279,19 +279,21 @@ def work(role: str, make: Maker, paths: dict[str, str]) -> None:
 
 
 class PlanningJob:
-    """Plans from the newest samples, and searches where the plan does not arrive."""
+    """Plans from the newest samples; where the plan does not arrive, another thread searches meanwhile."""
 
-    def __init__(self, parts: Parts, blocks: dict[str, SharedRecord]):
+    def __init__(self, make: Maker, blocks: dict[str, SharedRecord]):
+        parts = make()
         self.planner, self.rule, self.free = parts.planner, parts.start_time, parts.modeller.free
         self.blocks = blocks
         last = read(blocks["plan"])
         self.plan = None if last is None else plan_of(last)  # a planner that was restarted goes on from there
         self.planner.version = 0 if self.plan is None else self.plan.version
         self.number = -1
+        self._make = make
+        self._searcher: Planner | None = None
+        self._thread: threading.Thread | None = None
+        self._found: Plan | None = None
         self._searched, self._search_takes = -math.inf, 0.5
-        if self.planner.escape is not None:
-            alive = blocks["planner_alive"]
-            self.planner.escape.beat = lambda: publish(alive, time=np.array(time.monotonic()))
 
     def turn(self, samples: Samples, estimate: Array) -> None:
         """One plan."""
@@ -301,31 +303,44 @@ class PlanningJob:
         found = read(self.blocks["model"])
         p = self.free.guess if found is None else found["p"]
         version = 0 if found is None else int(found["head"][5])
-        whole, now, dt = self.free.whole(p), samples.time, self.planner.ilqr.dynamics.timestep
+        whole, now = self.free.whole(p), samples.time
         begin = time.monotonic()
         if self.plan is None or now > self.plan.end:
             plan = self.planner.replan(None, estimate, now, whole, parameters=version)  # something at once
         else:
-            lead = dt * math.ceil(self.rule.lead() / dt)
-            x = self.planner.predict(self.plan, estimate, now, now + lead, whole)
-            plan = self.planner.replan(self.plan, x, now + lead, whole, parameters=version)
+            plan = self._after(self.plan, estimate, now, whole, version)
         if plan is None:
             return
         self.rule.solved(time.monotonic() - begin, plan.iterations)
+        beside = self._found
+        if beside is not None and beside.start <= plan.start + 0.5 * plan.timestep:
+            self._found = None
+            beside = self._after(beside, estimate, now, whole, version)  # where it leads from here, if it came late
+            if beside is not None and self.planner.better(beside, plan):
+                plan = beside
         self._publish(plan)
-        if not self.planner.arrives(plan) and begin > self._searched + SEARCH_EVERY:
-            self._search(plan, estimate, now, whole)
+        idle = self._thread is None or not self._thread.is_alive()
+        if idle and not self.planner.arrives(plan) and begin > self._searched + SEARCH_EVERY:
+            self._thread = threading.Thread(target=self._search, args=(plan, estimate, now, whole), daemon=True)
+            self._thread.start()
+
+    def _after(self, last: Plan, estimate: Array, now: float, whole: Array, version: int) -> Plan | None:
+        """The plan that goes on from one as soon as it can be ready."""
+        dt = self.planner.ilqr.dynamics.timestep
+        start = now + dt * math.ceil(self.rule.lead() / dt)
+        x = self.planner.predict(self.plan, estimate, now, start, whole)
+        return self.planner.replan(last, x, start, whole, parameters=version)
 
     def _search(self, plan: Plan, estimate: Array, now: float, whole: Array) -> None:
-        """Look for a way out, which takes a while: the loop follows the last plan meanwhile."""
+        """Look for a way out, which takes a while."""
         begin = time.monotonic()
+        if self._searcher is None:  # two threads cannot share a solver's memory
+            self._searcher = self._make().planner
         start = now + self._search_takes
-        x = self.planner.predict(plan, estimate, now, start, whole)
-        found = self.planner.search(x, start, whole)
+        x = self._searcher.predict(plan, estimate, now, start, whole)
+        self._found = self._searcher.search(x, start, whole)
         self._searched = time.monotonic()
         self._search_takes = 1.2 * (self._searched - begin)
-        if found is not None and self.planner.better(found, plan):
-            self._publish(found)
 
     def _publish(self, plan: Plan) -> None:
         self.plan = plan
@@ -343,8 +358,8 @@ class PlanningJob:
 class ModellingJob:
     """Keeps the parameters up to date."""
 
-    def __init__(self, parts: Parts, blocks: dict[str, SharedRecord]):
-        self.modeller, self.blocks = parts.modeller, blocks
+    def __init__(self, make: Maker, blocks: dict[str, SharedRecord]):
+        self.modeller, self.blocks = make().modeller, blocks
         self.number = -1
 
     def turn(self, samples: Samples, estimate: Array) -> None:
@@ -359,7 +374,7 @@ class ModellingJob:
         publish(self.blocks["model"], head=np.array(head, dtype=float), p=model.p, deviation=model.deviation)
 
 
-WORK: dict[str, Callable[[Parts, dict[str, SharedRecord]], PlanningJob | ModellingJob]] = {
+WORK: dict[str, Callable[[Maker, dict[str, SharedRecord]], PlanningJob | ModellingJob]] = {
     "planner": PlanningJob,
     "modeller": ModellingJob,
 }

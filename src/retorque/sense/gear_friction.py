@@ -65,10 +65,9 @@ def _friction(
             gone = 1.0 - np.exp(-max(0.0, rest[t, j] - SETTLED) / FORGETTING)
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
             known = error * error / 3.0 * (level * z) ** 2
-            hidden = max(1.0 - min(1.0, z * z), gone)
-            if rest[t, j] > 0.0:
-                hidden = max(hidden, 0.5)  # at rest, friction answers to whatever changes
-            between = level * level / 3.0 * hidden
+            between = level * level / 3.0 * (1.0 - min(1.0, z * z))
+            if rest[t, j] > 0.0:  # at rest, friction answers to whatever changes, up to its static level
+                between = (STATIC * level) ** 2 / 3.0
             variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
             resting[t, j] = max(1.0 - min(1.0, abs(z)), gone)
 

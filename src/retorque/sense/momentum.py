@@ -15,6 +15,9 @@ from retorque.robots.state import State
 from retorque.sense.external_torque import QuasiStatic, TorqueEstimate, TorqueSettings
 from retorque.work.array import Array
 
+BEHIND = 0.06
+"""Time over which what the observer lags behind is averaged, so that noise does not count [s]."""
+
 
 class Momentum(QuasiStatic):
     """τ_ext = d(M q̇)/dt - (τ_passed + Cᵀ q̇ - g), followed with a bandwidth of its own instead of a moving average.
@@ -44,13 +47,14 @@ class Momentum(QuasiStatic):
         super().__init__(robot, trials, timestep, settings, used, joints)
         self._body = RigidBody(welded(robot), armature=self.joints.armature)
         self._share = 1.0 - np.exp(-bandwidth * timestep)
-        self._residual = np.zeros(self._shape)
+        self._slow = 1.0 - np.exp(-timestep / BEHIND)
+        self._residual, self._behind = np.zeros(self._shape), np.zeros(self._shape)
         self._momentum: Array | None = None
         self._world_gravity = np.array(robot.gravity, dtype=float)
 
     def reset(self, state: State) -> None:
         super().reset(state)
-        self._residual[:] = 0.0
+        self._residual[:], self._behind[:] = 0.0, 0.0
         self._momentum = None
 
     def update(self, state: State, tree: CompiledTree) -> TorqueEstimate:
@@ -69,9 +73,14 @@ class Momentum(QuasiStatic):
             drift[t] = coriolis.T @ qd[t] - pin.computeGeneralizedGravity(model, data, q[t])
         if self._momentum is not None:
             seen = (momentum - self._momentum) / self.timestep - passed - drift
-            self._residual = self._residual + self._share * (seen - self._residual)
+            behind = seen - self._residual
+            self._residual = self._residual + self._share * behind
+            self._behind += self._slow * (behind - self._behind)
         self._momentum = momentum
         return self._residual
+
+    def _lag(self) -> Array:
+        return np.asarray(np.square(self._behind))
 
     def _smoothed(self, external: Array) -> Array:
         return external

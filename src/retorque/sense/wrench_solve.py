@@ -54,6 +54,7 @@ def _solve(
     used: Array,
     groups: Array,
     precision: Array,
+    loosest: Array,
     wrench: Array,
     covariance: Array,
     misfit: Array,
@@ -125,18 +126,15 @@ def _solve(
             for k in range(count):
                 s = groups[g, k]
                 misfit[t, s] = left / max(rows, 1)
-                # The largest share of the prior's force variance that the torques leave: power iteration.
+                # The largest variance that the torques leave, beside the prior's loosest axis: power iteration.
                 x, y, z = 1.0, 0.7, -0.4
                 value = 0.0
                 for _ in range(12):
                     c = covariance[t, s]
-                    p = precision[s]
                     u = c[0, 0] * x + c[0, 1] * y + c[0, 2] * z
                     v = c[1, 0] * x + c[1, 1] * y + c[1, 2] * z
                     w = c[2, 0] * x + c[2, 1] * y + c[2, 2] * z
-                    x = p[0, 0] * u + p[0, 1] * v + p[0, 2] * w
-                    y = p[1, 0] * u + p[1, 1] * v + p[1, 2] * w
-                    z = p[2, 0] * u + p[2, 1] * v + p[2, 2] * w
+                    x, y, z = loosest[s] * u, loosest[s] * v, loosest[s] * w
                     value = (x * x + y * y + z * z) ** 0.5
                     if value > 0.0:
                         x, y, z = x / value, y / value, z / value
@@ -162,6 +160,7 @@ class WrenchSolve:
         if len(each) != sites:
             raise RetorqueError(f"there are {sites} sites and {len(each)} priors; give one for all or one each")
         self.precision = np.array([prior.precision() for prior in each])
+        self._loosest = np.linalg.eigvalsh(self.precision[:, :3, :3])[:, 0]
         self._groups = _groups(self.used)
         self.wrench = np.zeros((trials, sites, 6))
         """(trials, sites, 6) force [N], then moment [N·m]."""
@@ -169,7 +168,7 @@ class WrenchSolve:
         self.misfit = np.zeros((trials, sites))
         """(trials, sites) mean squared residual over its variance; about 1 or less where the model holds."""
         self.weakness = np.zeros((trials, sites))
-        """(trials, sites) largest share of the prior's force variance that is left: 1 says nothing is felt there."""
+        """(trials, sites) largest force variance that is left, as a share of the prior's largest; 1: nothing felt."""
         size = 6 * self._groups.shape[1]
         self._a, self._b = np.zeros((size, size)), np.zeros((size, size + 1))
 
@@ -182,6 +181,7 @@ class WrenchSolve:
             self.used,
             self._groups,
             self.precision,
+            self._loosest,
             self.wrench,
             self.covariance,
             self.misfit,

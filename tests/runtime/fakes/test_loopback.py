@@ -41,7 +41,7 @@ def test_a_door_that_is_taken_leaves_no_other_open() -> None:
         (lambda: DynamixelBus(DynamixelBusSettings(faults=("reflex@1",))), "unknown fault 'reflex'"),
         (lambda: DynamixelBus(DynamixelBusSettings(lockstep=1.0)), "--lockstep"),
     ],
-    ids=str,
+    ids=range(6),
 )
 def test_what_cannot_be_is_refused(make, says: str) -> None:
     with pytest.raises(RetorqueError, match=says):

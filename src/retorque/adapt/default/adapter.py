@@ -54,6 +54,9 @@ TOUCH = 0.15
 """Standard deviation of a lasting touch's torques, as a share of the torque limits."""
 WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
+YOUTH, AGAIN, QUIET = 1.0, 0.25, 0.12
+"""An estimate that has learnt for less than the first, is disputed for longer than the second, and has had no push in
+the network's sight for the third, was led astray when it began: it starts again [s]."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -86,6 +89,8 @@ class Default(TamRecursive):
         "_felt",
         "_under_touch",
         "_walked",
+        "_learnt_for",
+        "_quiet_for",
     )
     periods = (1e-3, 5e-3)
     gain_doubt = 0.15
@@ -122,10 +127,11 @@ class Default(TamRecursive):
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
+        self._learnt_for = np.zeros(self.trials)
+        self._quiet_for = np.zeros(self.trials)
         super().reset()
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
-        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
-        self._filter.root[:] = self._old_roots[:] = closed
+        self._start_again(np.ones(self.trials, dtype=bool))
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -163,6 +169,7 @@ class Default(TamRecursive):
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)
+        self._learnt_for += self._step * equation.accepted
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -221,6 +228,19 @@ class Default(TamRecursive):
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
+        self._quiet_for = np.where(self.disputed & ~self._touching, self._quiet_for + self._step, 0.0)
+        young = self.disputed & (self._learnt_for < YOUTH) & (self._rest < REST)
+        astray = young & (self._disputed_for > AGAIN) & (self._quiet_for > QUIET)
+        if astray.any():
+            self._start_again(astray)
+
+    def _start_again(self, which: Array) -> None:
+        """Back to the prior, gains believed near one, in some trials (trials,)."""
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.mean[which], self._filter.root[which] = 0.0, closed
+        self._old_means[:, which], self._old_roots[:, which] = 0.0, closed
+        self._own_since[which], self._refuted[which], self._learnt_for[which] = np.inf, 0.0, 0.0
+        self.disputed &= ~which
 
     def _learn_touched(self, equation: Equation, weighed: Array) -> None:
         """Learn on under a touch that lasts, any torques at the joints among the unknowns: what they cannot follow,

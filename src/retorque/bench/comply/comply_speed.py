@@ -112,7 +112,7 @@ def _hybrid() -> Callable[[], object]:
     goal = np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]])
     external = np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0])
     jacobian = np.concatenate([stick, floor])
-    return lambda: hybrid_servo(jacobian, goal, np.array([0.1, 0.0]), 3, stick[2:], np.array([-3.0]), external)
+    return lambda: hybrid_servo(jacobian, goal, np.array([0.1, 0.0]), 3, np.array([2]), np.array([-3.0]), external)
 
 
 def _times(call: Callable[[], object], count: int) -> Array:

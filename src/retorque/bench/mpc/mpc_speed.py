@@ -21,7 +21,7 @@ from retorque.plan.cost import QuadraticCost
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.plan.modelling.window import Samples
 from retorque.plan.modelling.window_fit import WindowFit
-from retorque.plan.passes import make_passes
+from retorque.plan.passes import Trajectory, make_passes
 from retorque.robots.robot import Link, Robot
 from retorque.tasks.mpc.task import card
 from retorque.work.array import Array
@@ -175,14 +175,13 @@ def _ours(problem: Problem) -> TimedCall:
     )
     passes = make_passes(dynamics, dynamics.input_limit)
     states, inputs = dynamics.rollout(problem.start, problem.inputs), problem.inputs
-    warm = np.zeros_like(inputs)
+    gains = np.zeros((*inputs.shape, states.shape[1]))
+    now = Trajectory(states, inputs, gains, cost.value(states, inputs))
 
     def iteration() -> object:
-        step = passes.backward(states, inputs, cost.expand(states, inputs), None, 1e-6, warm)
-        assert step is not None
-        found = passes.forward(problem.start, states, inputs, step, 1.0, None)
-        assert found is not None
-        return cost.value(*found)
+        _, better = passes.iterate(problem.start, cost, now, None, 1e-6)
+        assert better is not None
+        return better
 
     return TimedCall(iteration)
 

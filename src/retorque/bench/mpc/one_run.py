@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,9 +14,11 @@ from rich.table import Table
 from retorque.bench.mpc.mpc_plots import run_picture
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.real_time import run_real_time
 from retorque.tasks.mpc.run import POLICIES, RunSettings, RunTrace, run_task
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.checks import MOST_SEED, check_between, check_names
+from retorque.work.errors import RetorqueError
 from retorque.work.files import check_file
 from retorque.work.jobs import progress
 from retorque.work.outcome import Outcome
@@ -43,6 +46,12 @@ class Settings:
     """Of everything random."""
     render: Path | None = None
     """Picture of the run: states, estimates, confidence, plan age and the motion."""
+    real_time: bool = False
+    """Run against the clock, with planner and modeller as processes; else in virtual time."""
+    duration: float = 10.0
+    """Of a run in real time [s]."""
+    kills: int = 0
+    """How often each of the two processes is killed in a run in real time."""
 
 
 def run(settings: Settings) -> Outcome:
@@ -52,6 +61,12 @@ def run(settings: Settings) -> Outcome:
     if settings.render is not None:
         check_file(settings.render)
     task = make_task(settings.task, settings.variant)
+    check_between("--duration", settings.duration, 1.0, 3600.0, "s")
+    check_between("--kills", settings.kills, 0, 1000)
+    if settings.kills and not settings.real_time:
+        raise RetorqueError("only a run in real time has processes to kill; add --real-time")
+    if settings.real_time and (settings.render is not None or settings.state == "true" or settings.explore):
+        raise RetorqueError("--render, --state true and --explore are for virtual time; leave out --real-time")
     compile_with_progress()
     how = RunSettings(
         policy=settings.policy,
@@ -62,6 +77,8 @@ def run(settings: Settings) -> Outcome:
         seed=settings.seed,
         go_on=settings.render is not None,
     )
+    if settings.real_time:
+        return _in_real_time(settings, how, task)
     with progress() as bar:
         line = bar.add_task(f"{task.name} by {settings.policy}", total=task.steps)
         trace = run_task(task, how, lambda count: bar.advance(line, count))
@@ -72,6 +89,36 @@ def run(settings: Settings) -> Outcome:
     if settings.render is not None:
         file = settings.render
         outcome.later("picture", lambda: run_picture(task, trace, settings.policy, file))
+    return outcome
+
+
+def _in_real_time(settings: Settings, how: RunSettings, task: MpcTask) -> Outcome:
+    """The run against the clock, and what became of its ticks and processes."""
+    ticks = round(settings.duration / task.timestep)
+    times = np.linspace(0.1 * ticks, 0.95 * ticks, 2 * settings.kills).astype(int).tolist()
+    kills = {tick: ("planner", "modeller")[k % 2] for k, tick in enumerate(times)}
+    trace = run_real_time(
+        settings.task, how, settings.duration, variant=settings.variant, kill=lambda tick: kills.get(tick, "")
+    )
+    title = f"{task.name}, {settings.policy}, {settings.noise} noise, {settings.duration:g} s in real time"
+    table = Table(title=f"{title}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name in ("what", "figure"):
+        table.add_column(name)
+    said = f"{trace.reached:.2f} s" if np.isfinite(trace.reached) else "no"
+    table.add_row("target reached", said)
+    table.add_row("missed ticks", f"{trace.missed} of {trace.ticks}")
+    table.add_row("ticks without a plan", f"{trace.starved}")
+    table.add_row("plans, models", f"{trace.plans}, {trace.models}")
+    table.add_row("age of the plan, 99 %", f"{1e3 * float(np.quantile(trace.age, 0.99)):.0f} ms")
+    table.add_row("largest input", f"{100.0 * trace.largest:.0f} % of its limit")
+    if settings.kills:
+        table.add_row(
+            "kills answered, slowest",
+            f"{len(trace.gaps)} of {2 * settings.kills}, {max(trace.gaps, default=np.nan):.2f} s",
+        )
+        table.add_row("restarts", ", ".join(f"{count} of the {role}" for role, count in trace.restarts.items()))
+    outcome = Outcome()
+    outcome.show(table)
     return outcome
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from retorque.control.comply.compliance_action import ComplianceAction, critical_damping, isotropic
 from retorque.control.comply.comply_code import ComplyCode
 from retorque.control.comply.rotation_steps import rotate_by, rotation_between
-from retorque.physics.kernels.compiled import cholesky_solve, kernel
+from retorque.physics.kernels.compiled import all_finite, cholesky_solve, kernel
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+
+EDGE = 0.1
+"""Share of the tank below which what injects energy is scaled down."""
+CLAMPED, WAITING, LOW = 1, 2, 4
+"""Flags of a step: a velocity was clamped, a goal waits for the tank, a tank is nearly empty."""
+NOTHING = np.zeros(0)
+"""No numbers at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +52,37 @@ class AdmittanceSettings:
 
 
 @kernel
+def _stored(position: Array, rotation: Array, goal: Array, goal_turn: Array, stiffness: Array, error: Array) -> float:
+    """Energy of one trial's springs [J]; fills the errors (sites, 6)."""
+    near, energy = np.empty(3), 0.0
+    for s in range(position.shape[0]):
+        e = error[s]
+        for i in range(3):
+            near[i] = e[3 + i]
+            e[i] = goal[s, i] - position[s, i]
+        rotation_between(rotation[s], goal_turn[s], near, e[3:])
+        for i in range(6):
+            for j in range(6):
+                energy += 0.5 * e[i] * stiffness[s, i, j] * e[j]
+    return energy
+
+
+@kernel
+def _moving(velocity: Array, mass: float, inertia: float) -> float:
+    """Energy of one trial's masses [J]."""
+    energy = 0.0
+    for s in range(velocity.shape[0]):
+        for i in range(6):
+            energy += 0.5 * (mass if i < 3 else inertia) * velocity[s, i] ** 2
+    return energy
+
+
+@kernel
 def _step(
     dt: float,
     limits: Array,
     goal: Array,
+    goal_before: Array,
     goal_turn: Array,
     goal_velocity: Array,
     stiffness: Array,
@@ -61,38 +95,43 @@ def _step(
     rotation: Array,
     velocity: Array,
     error: Array,
+    spring: Array,
     tank: Array,
     injected: Array,
     flags: Array,
-) -> None:
-    """One step of every mass; see `Admittance`."""
+) -> int:
+    """One step of every mass; what was flagged of any; see `Admittance`."""
+    flagged = 0
     mass, inertia, speed, turn_speed, acceleration, turn_acceleration, capacity, refill, implicit = limits
     a, b, near, new = np.empty((6, 6)), np.empty((6, 1)), np.empty(3), np.empty((3, 3))
     for t in range(position.shape[0]):
-        power, lost = 0.0, 0.0
+        # What a goal that jumps or a stiffness that grows puts into the springs is paid at once, or waits.
+        begins = _stored(position[t], rotation[t], goal[t], goal_turn[t], stiffness[t], error[t])
+        jump = begins - spring[t]
+        if jump > tank[t]:
+            part = max(tank[t], 0.0) / jump
+            for s in range(position.shape[1]):
+                for i in range(3):
+                    goal[t, s, i] = goal_before[t, s, i] + part * (goal[t, s, i] - goal_before[t, s, i])
+                for i in range(6):
+                    for j in range(6):
+                        stiffness[t, s, i, j] -= (1.0 - part) * growth[t, s, i, j]
+            begins = _stored(position[t], rotation[t], goal[t], goal_turn[t], stiffness[t], error[t])
+            jump = begins - spring[t]
+            flags[t] |= WAITING
+        begins += _moving(velocity[t], mass, inertia)
         for s in range(position.shape[1]):
             e, v, w = error[t, s], velocity[t, s], goal_velocity[t, s]
-            for i in range(3):
-                near[i] = e[3 + i]
-                e[i] = goal[t, s, i] - position[t, s, i]
-            rotation_between(rotation[t, s], goal_turn[t, s], near, e[3:])
             for i in range(6):
-                pull, drag, grown, used = 0.0, 0.0, 0.0, 0.0
+                pull, drag = 0.0, 0.0
                 for j in range(6):
                     pull += stiffness[t, s, i, j] * e[j]
                     drag += damping[t, s, i, j] * (w[j] - v[j])
-                    grown += growth[t, s, i, j] * e[j]
-                used = share[t] * commanded[t, s, i]
-                m = mass if i < 3 else inertia
-                b[i, 0] = (pull + drag + used + external[t, s, i]) / m
-                # Power of what is not passive: the goal's motion, the commanded wrench and growing stiffness.
-                power += share[t] * w[i] * (pull + drag) + used * v[i] + 0.5 * e[i] * grown / dt
-                lost += (w[i] - v[i]) * drag
+                b[i, 0] = pull + drag + share[t] * commanded[t, s, i] + external[t, s, i]
                 for j in range(6):
                     step = dt * damping[t, s, i, j] + dt * dt * stiffness[t, s, i, j]
                     a[i, j] = implicit * 0.5 * (step + dt * damping[t, s, j, i] + dt * dt * stiffness[t, s, j, i])
-                a[i, i] += m
-                b[i, 0] *= m
+                a[i, i] += mass if i < 3 else inertia
             if not cholesky_solve(a, b):
                 continue
             big = (b[0, 0] ** 2 + b[1, 0] ** 2 + b[2, 0] ** 2) ** 0.5
@@ -105,7 +144,7 @@ def _step(
             spinning = (v[3] ** 2 + v[4] ** 2 + v[5] ** 2) ** 0.5
             keep, keep_turn = min(1.0, speed / max(fast, 1e-12)), min(1.0, turn_speed / max(spinning, 1e-12))
             if min(min(slow, slow_turn), min(keep, keep_turn)) < 1.0:
-                flags[t] = 1
+                flags[t] |= CLAMPED
             for i in range(3):
                 v[i] *= keep
                 v[3 + i] *= keep_turn
@@ -113,18 +152,27 @@ def _step(
                 position[t, s, i] += dt * v[i]
             rotate_by(near, rotation[t, s], new)
             rotation[t, s] = new
-        injected[t] += max(power, 0.0) * dt
-        tank[t] = min(capacity, tank[t] + dt * (lost + refill - power))
-        if tank[t] < 0.0:
-            tank[t] = 0.0
+        # The balance of the step itself: what masses and springs have gained beyond the work of what is felt.
+        spring[t] = _stored(position[t], rotation[t], goal[t], goal_turn[t], stiffness[t], error[t])
+        gained = spring[t] + _moving(velocity[t], mass, inertia) - begins
+        for s in range(position.shape[1]):
+            for i in range(6):
+                gained -= dt * external[t, s, i] * velocity[t, s, i]
+        injected[t] += max(jump, 0.0) + max(gained, 0.0)
+        # It may owe what one step has taken too much; nothing more is injected before that is paid.
+        tank[t] = min(capacity, tank[t] + dt * refill - jump - gained)
+        flagged |= flags[t] | (LOW if tank[t] < EDGE * capacity else 0)
+    return flagged
 
 
 class Admittance:
     """Where the sites should be, given what is asked and what is felt; of one robot or a batch.
 
     New gains come in over a short time, velocities and accelerations are clamped, a command that is not renewed turns
-    into a soft spring where it last was, and what injects energy (a moving goal, a commanded wrench, growing stiffness)
-    is paid from a tank: when it is empty, these are scaled down until dissipation and the task's allowance refill it.
+    into a soft spring where it last was, and what injects energy (a goal that moves or jumps, a commanded wrench,
+    growing stiffness) is paid from a tank: when it is empty, these are scaled down until dissipation and the task's
+    allowance refill it. Masses, springs and tank together never gain more than the allowance and the work of what is
+    felt.
 
     Args:
         sites: how many frames.
@@ -141,10 +189,12 @@ class Admittance:
         lead = (trials, sites)
         self.position, self.rotation = np.zeros((*lead, 3)), np.zeros((*lead, 3, 3))
         self.velocity, self.error = np.zeros((*lead, 6)), np.zeros((*lead, 6))
-        self.tank, self.injected = np.zeros(trials), np.zeros(trials)
+        self.tank, self.injected, self._spring = np.zeros(trials), np.zeros(trials), np.zeros(trials)
         self.codes = np.zeros(trials, dtype=np.int64)
         """(trials,) `ComplyCode`s of the last step."""
-        self._goal, self._goal_turn = np.zeros((*lead, 3)), np.zeros((*lead, 3, 3))
+        self._clean = self.codes.copy()
+        self._goal, self._goal_before = np.zeros((*lead, 3)), np.zeros((*lead, 3))
+        self._goal_turn = np.zeros((*lead, 3, 3))
         self._goal_velocity, self._commanded = np.zeros((*lead, 6)), np.zeros((*lead, 6))
         self.stiffness = np.broadcast_to(isotropic(100.0, 10.0), (*lead, 6, 6)).copy()
         self.damping = critical_damping(self.stiffness)
@@ -161,9 +211,10 @@ class Admittance:
         """Begin at rest at poses (trials, sites, ...)."""
         self.position[:], self.rotation[:] = position, rotation
         self._goal[:], self._goal_turn[:] = position, rotation
-        self.velocity[:] = 0.0
+        self.velocity[:], self._goal_velocity[:], self._commanded[:] = 0.0, 0.0, 0.0
         self.error[:] = 0.0
         self.tank[:], self.injected[:], self._share[:] = self.settings.tank, 0.0, 1.0
+        self._spring[:] = 0.0
         self._told, self._settled, self._softness = (None, None), False, 0.0
         self._arrived = self._low = False
 
@@ -176,16 +227,18 @@ class Admittance:
             now: time of the report [s].
             wary: (trials,) where stiffness should be soft, because what is felt cannot be trusted.
         """
-        codes = np.zeros(self.trials, dtype=np.int64)
+        codes: Array | int = 0
         stale = now - action.time > self.settings.stale_after  # never, where the action has no time
+        self._goal_before[:] = self._goal
         codes |= self._take_gains(action)
         codes |= self._take_goal(action, stale)
         self._blend(stale, wary)
         self._flags[:] = 0
-        _step(
+        flagged = _step(
             self.timestep,
             self._limits,
             self._goal,
+            self._goal_before,
             self._goal_turn,
             self._goal_velocity,
             self.stiffness,
@@ -198,21 +251,23 @@ class Admittance:
             self.rotation,
             self.velocity,
             self.error,
+            self._spring,
             self.tank,
             self.injected,
             self._flags,
         )
-        edge = 0.1 * self.settings.tank
-        was, self._low = self._low, bool(self.tank.min() < edge)
+        edge = EDGE * self.settings.tank
+        was, self._low = self._low, flagged & LOW > 0
         if self._low or was:
             low = self.tank < edge
-            self._share = np.where(low, self.tank / max(edge, 1e-12), 1.0)
+            self._share = np.where(low, np.maximum(self.tank, 0.0) / max(edge, 1e-12), 1.0)
             codes |= np.where(low, int(ComplyCode.TANK), 0)
-        if self._flags.any():
-            codes |= np.where(self._flags > 0, int(ComplyCode.SPEED), 0)
+        if flagged & ~LOW:
+            codes |= np.where(self._flags & CLAMPED, int(ComplyCode.SPEED), 0)
+            codes |= np.where(self._flags & WAITING, int(ComplyCode.TANK), 0)
         if stale:
             codes |= int(ComplyCode.STALE)
-        self.codes = codes
+        self.codes = self._clean if isinstance(codes, int) and codes == 0 else self._clean | codes
 
     def _take_gains(self, action: ComplianceAction) -> int:
         """Check gains that are new; bad ones are left."""
@@ -237,14 +292,15 @@ class Admittance:
             self.stiffness[:], self.damping[:] = stiffness, damping
         return 0
 
-    def _take_goal(self, action: ComplianceAction, stale: bool) -> int:
-        total = action.position.sum() + action.rotation.sum()  # finite only if every part is
-        for part in (action.velocity, action.wrench):
-            if part is not None:
-                total = total + part.sum()
-        if not np.isfinite(total):
-            self._goal_velocity[:] = 0.0
-            return int(ComplyCode.BAD_COMMAND)
+    def _take_goal(self, action: ComplianceAction, stale: bool) -> Array | int:
+        """Codes (trials,) of what is asked for; what is not finite is left."""
+        sound = all_finite(action.position.ravel(), action.rotation.ravel())
+        if action.velocity is not None:
+            sound = sound and all_finite(action.velocity.ravel(), NOTHING)
+        if action.wrench is not None:
+            sound = sound and all_finite(action.wrench.ravel(), NOTHING)
+        if not sound:
+            return self._take_finite_goals(action, stale)
         if stale:  # where it is now, and nothing pushes
             fade = np.exp(-self.timestep / self.settings.stale_after)
             self._goal_velocity[:] = 0.0
@@ -264,6 +320,31 @@ class Admittance:
         self._commanded[:] = 0.0 if action.wrench is None else action.wrench
         return 0
 
+    def _take_finite_goals(self, action: ComplianceAction, stale: bool) -> Array:
+        """The goals of those robots whose own command is finite; the last good one of each of the others stands."""
+        targets = (self._goal, self._goal_turn, self._goal_velocity, self._commanded)
+        asked = [
+            np.array(np.broadcast_to(kept if part is None else part, kept.shape), dtype=float)
+            for part, kept in zip((action.position, action.rotation, action.velocity, action.wrench), targets)
+        ]
+        bad = ~np.all([np.isfinite(part).reshape(self.trials, -1).all(axis=1) for part in asked], axis=0)
+        before = [target[bad].copy() for target in targets]
+        for part, kept in zip(asked, before):
+            part[bad] = kept
+        position, rotation, velocity, wrench = asked
+        finite = replace(
+            action,
+            position=position,
+            rotation=rotation,
+            velocity=None if action.velocity is None else velocity,
+            wrench=None if action.wrench is None else wrench,
+        )
+        codes = self._take_goal(finite, stale)
+        for target, kept in zip(targets, before):
+            target[bad] = kept
+        self._goal_velocity[bad] = 0.0
+        return codes | np.where(bad, int(ComplyCode.BAD_COMMAND), 0)
+
     def _blend(self, stale: bool, wary: Array | None) -> None:
         """Bring the gains towards what is wanted, or towards soft ones."""
         s = self.settings
@@ -280,6 +361,8 @@ class Admittance:
             stiffness = stiffness * (1.0 - soft * (1.0 - s.soft))[:, None, None, None]
         np.subtract(stiffness, self.stiffness, out=self._growth)
         self._growth *= rate
+        if self._low:  # an empty tank holds the stiffness back
+            self._growth *= self._share[:, None, None, None]
         self.stiffness += self._growth
         change = damping - self.damping
         self.damping += rate * change

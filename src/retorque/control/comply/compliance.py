@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from retorque.control.comply.comply_code import ComplyCode
 from retorque.control.comply.servo_feed_forward import ServoFeedForward
 from retorque.control.comply.site_kinematics import SiteKinematics
 from retorque.control.controller import Controller
+from retorque.physics.kernels.compiled import all_finite, all_true
 from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.command import Command
 from retorque.robots.state import Base, State
@@ -114,27 +116,28 @@ class Compliance(Controller[ComplianceAction]):
 
     def command(self, state: State, action: ComplianceAction) -> Command:
         kinematics = self.kinematics
-        if not np.isfinite(state.position.sum() + state.velocity.sum()):  # a sum is finite only if every part is
+        if not all_finite(state.position.ravel(), state.velocity.ravel()):
             self.codes = np.full(len(self.codes), int(ComplyCode.BAD_STATE))
             return Command(position=kinematics.q.reshape(self._shape).copy())
         seen = self._located(state)
         felt = self.felt = self.source.update(seen)
-        codes = felt.codes.copy()
         wrench = felt.wrench
         wary: Array | None = None
         if self.blind:
             wrench = self._zero
-        elif not felt.trusted.all():
+        elif not all_true(felt.trusted.ravel()):
             wrench = np.where(felt.trusted[..., None], felt.wrench, 0.0)
             wary = np.asarray(~felt.trusted.all(axis=-1))
+            if action.wrench is not None:  # what cannot be felt is not pressed either
+                pressed = np.where(felt.trusted[..., None], action.wrench, 0.0)
+                action = replace(action, wrench=pressed)
         if self.posture is not None:
             self.posture.feel(felt.wrench[..., :3])
             action = self.posture.limit(action)
         self.admittance.step(action, wrench, state.time, wary)
         base = None if seen.base is None else np.reshape(seen.base.pose, (len(self.codes), 7))
         q = kinematics.step(self.admittance.position, self.admittance.rotation, base)
-        codes |= self.admittance.codes
-        codes |= kinematics.codes
+        codes: Array = felt.codes | self.admittance.codes | kinematics.codes
         told = None if self.blind else wrench
         q = q.copy() if self.feed_forward is None else q + self.feed_forward.offsets(self.source.tree, q, told)
         if self.posture is not None:

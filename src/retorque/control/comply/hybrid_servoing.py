@@ -50,18 +50,18 @@ def hybrid_servo(
         goal: G (goals, total).
         target: b (goals,).
         free: how many of the directions are not actuated; they come first.
-        normals: N (contacts, total), rows whose generalized reaction is a contact's normal force.
-        least: (contacts,) normal forces to hold [N].
+        normals: (contacts,) which rows of J are contacts' normals.
+        least: (contacts,) reactions to hold there [N].
         external: (total,) other generalized forces (gravity).
     """
     total = jacobian.shape[1]
-    if goal.shape[1] != total or not np.isfinite(jacobian).all() or not np.isfinite(goal).all():
+    if goal.shape[1] != total or not np.isfinite(jacobian.sum() + goal.sum() + target.sum()):
         raise RetorqueError("goal and contacts must be finite and speak of the same directions")
     actuated = total - free
     kernel = _null(jacobian)  # (total, freedoms): motions that the contacts allow
     within = goal @ kernel
     turned, scale, kept = np.linalg.svd(within, full_matrices=False)
-    needed = int(np.sum(scale > RANK * max(scale.max(initial=0.0), 1e-12)))
+    needed = int(np.sum(scale > RANK * max(float(np.abs(goal).max(initial=0.0)), 1e-12)))
     amount = (turned[:, :needed].T @ target) / scale[:needed]
     if np.linalg.norm(turned[:, :needed] @ (scale[:needed] * amount) - target) > 1e-6 * (1.0 + np.abs(target).sum()):
         raise RetorqueError("the goal contradicts the contacts; ask for a motion that they allow")
@@ -80,17 +80,18 @@ def hybrid_servo(
 
 def _forces(jacobian: Array, normals: Array, least: Array, external: Array, free: int, pressed: Array) -> Array:
     """Least actuated forces along `pressed` directions that balance the unactuated part and hold the normals."""
-    contacts = len(jacobian)
-    count = len(pressed)
+    rows, count, held = len(jacobian), len(pressed), len(normals)
     # Unknown: reactions (constraints,) and forces along the pressed rows (count,).
-    balance = np.concatenate([jacobian[:, :free].T, np.zeros((free, count))], axis=1)
-    held = np.concatenate([jacobian[:, free:].T, pressed.T], axis=1)
-    select = np.array([[float(np.allclose(row, other)) for other in jacobian] for row in normals]).reshape(-1, contacts)
-    hold = np.concatenate([select, np.zeros((len(normals), count))], axis=1)
-    matrix = np.concatenate([balance, pressed @ held, hold])
+    matrix = np.zeros((free + count + held, rows + count))
+    matrix[:free, :rows] = jacobian[:, :free].T
+    matrix[free : free + count, :rows] = pressed @ jacobian[:, free:].T
+    matrix[free : free + count, rows:] = np.eye(count)  # the pressed rows are orthonormal
+    matrix[np.arange(free + count, free + count + held), normals] = 1.0
     right = np.concatenate([-external[:free], -pressed @ external[free:], least])
-    solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
-    return pressed.T @ solution[contacts:]
+    left, size, across = np.linalg.svd(matrix, full_matrices=False)
+    scale = np.where(size > RANK * size[0], 1.0 / np.maximum(size, 1e-300), 0.0)
+    solution = across.T @ (scale * (left.T @ right))
+    return pressed.T @ solution[rows:]
 
 
 def motion_stiffness(velocity: Array, low: float, high: float) -> Array:

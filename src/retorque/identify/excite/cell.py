@@ -17,7 +17,7 @@ SHAPES = {"box": 3, "sphere": 1, "capsule": 2, "cylinder": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wall:
+class HalfSpace:
     """A plane that nothing may pass: points with normal · point < offset are behind it."""
 
     name: str
@@ -31,7 +31,7 @@ class Wall:
 class Cell:
     """What surrounds a robot, in the axes of its base, and what it may do there."""
 
-    walls: tuple[Wall, ...] = ()
+    walls: tuple[HalfSpace, ...] = ()
     """Floor, walls and ceiling."""
     things: tuple[tuple[str, Geom], ...] = ()
     """Named shapes that stand still: a table, a fixture, a cabinet."""
@@ -49,7 +49,7 @@ class Cell:
 
     def with_floor(self, height: float) -> Cell:
         """The same with a floor at a height over the base's origin [m]."""
-        return replace(self, walls=(*self.walls, Wall(name="floor", normal=(0.0, 0.0, 1.0), offset=height)))
+        return replace(self, walls=(*self.walls, HalfSpace(name="floor", normal=(0.0, 0.0, 1.0), offset=height)))
 
     def limited(self, robot: Robot) -> Robot:
         """The robot with the cell's limits where they are narrower than its own."""
@@ -112,13 +112,13 @@ def read_cell(path: Path) -> Cell:
     return cell.with_floor(float(content["floor"])) if "floor" in content else cell
 
 
-def _wall(entry: dict[str, Any], index: int) -> Wall:
+def _wall(entry: dict[str, Any], index: int) -> HalfSpace:
     normal = np.array(_numbers(entry.get("normal", ()), "a wall's normal", 3))
     length = float(np.linalg.norm(normal))
     if not length > 0.0 or not isinstance(entry.get("offset"), int | float):
         raise RetorqueError("a [[wall]] needs a normal (3 numbers, into the cell) and an offset along it [m]")
     x, y, z = (float(value) for value in normal / length)
-    return Wall(name=str(entry.get("name", f"wall {index + 1}")), normal=(x, y, z), offset=float(entry["offset"]))
+    return HalfSpace(name=str(entry.get("name", f"wall {index + 1}")), normal=(x, y, z), offset=float(entry["offset"]))
 
 
 def _geom(entry: dict[str, Any]) -> Geom:

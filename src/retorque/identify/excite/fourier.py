@@ -96,6 +96,7 @@ def within(
             ]
         )
     )
-    first, last = lower - scale * low, upper - scale * high
+    missed = 0.5 * (1.0 - slack) * scale * (high - low)
+    first, last = lower - scale * low + missed, upper - scale * high - missed
     centre = first + np.clip(place, 0.0, 1.0) * (last - first)
     return Fourier(a=scale[:, None] * a, b=scale[:, None] * b, centre=centre, period=period)

@@ -120,7 +120,8 @@ class ContactForce:
         self._own = np.where(self._moved > MOVES, self._swing + self._rotor * self._pace, 0.0)
         still = slow.all(axis=-1)
         self._rest = np.where(still, self._rest + self._period, 0.0)
-        self.engaged = (np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST)
+        # An array of one robot as well, which a reset writes to.
+        self.engaged = np.asarray((np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST))
         free = (good & ~self.engaged)[..., None]
         self._anchor += np.where(free, self._follow * (correction - self._anchor), 0.0)
         self.active = bool(self.engaged.any())

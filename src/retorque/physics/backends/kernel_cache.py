@@ -17,17 +17,20 @@ from retorque.work.jobs import progress
 
 MODULES = (
     "kernel",
+    "lanes",
     "tree_kernels",
     "tree_solver",
     "loss_kernels",
     "trajectory_kernels",
+    "rollout_kernels",
+    "backward_kernels",
     "ilqr_kernels",
     "window_kernels",
 )
-"""Everything that is compiled here, in this folder."""
+"""Everything that is compiled, in the folder `tree`."""
 DONE = "all.done"
 """The file that says that everything has been compiled."""
-PACKAGE = "retorque.physics.backends"
+PACKAGE = "retorque.physics.backends.tree"
 
 
 def folder() -> Path:
@@ -36,7 +39,7 @@ def folder() -> Path:
 
     text = numba.__version__.encode()
     for name in MODULES:
-        text += (Path(__file__).parent / f"{name}.py").read_bytes()
+        text += (Path(__file__).parent / "tree" / f"{name}.py").read_bytes()
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "retorque" / "kernels" / hashlib.sha256(text).hexdigest()[:16]
 
@@ -69,9 +72,10 @@ def ready() -> bool:
     return find_spec("numba") is not None and (folder() / DONE).exists()
 
 
+@cache
 def compile_beside() -> subprocess.Popen[bytes]:
-    """Compile in another process, so that this one goes on by another backend meanwhile; `ready` says when."""
-    order = f"from {PACKAGE}.compiled import load_all; load_all()"
+    """Compile in another process, once, so that this one goes on by another backend meanwhile; `ready` says when."""
+    order = f"from {__name__} import load_all; load_all()"
     return subprocess.Popen([sys.executable, "-c", order], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

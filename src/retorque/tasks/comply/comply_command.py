@@ -9,15 +9,22 @@ from rich.table import Table
 
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import METHODS, DrawSettings, DrawTask, StrokeDrawing, check_drawing
-from retorque.tasks.comply.stroke_shapes import shape
+from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, StrokeDrawing
+from retorque.tasks.comply.drawing_sites import check_drawing
+from retorque.tasks.comply.method_controller import METHODS
+from retorque.tasks.comply.stroke_shapes import Strokes, shape
+from retorque.tasks.comply.vision_planner import VisionPlanner, VisionSettings
 from retorque.work.checks import MOST_SEED, check_between
-from retorque.work.errors import unknown
-from retorque.work.files import check_file
+from retorque.work.errors import RetorqueError, unknown
+from retorque.work.files import check_file, is_file
 from retorque.work.outcome import Outcome
 
-TOOL = 0.25
+TOOL = 0.4
 """Width of the eraser, as a share of the wiped square."""
+INK = "black ink"
+"""What is wiped, as the paper's prompt calls it."""
+OVERLAP, BEYOND = 0.5, 0.15
+"""Of the eraser's lanes, and past the square's edge, as shares of its width: soft servos are some millimetres off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +32,7 @@ class ComplySettings:
     """Settings of `retorque comply draw`, `wipe` and `press`."""
 
     robot: str = "toddlerbot_2xm"
-    """Which embodiment: toddlerbot_2xm or arx_x5."""
+    """toddlerbot_2xm, arx_x5, leap_hand or g1 by their servos; panda and other arms by torque."""
     shape: str = "heart"
     """What is drawn: heart, star, circle, text:WORDS or an SVG path."""
     method: str = "retorque"
@@ -36,6 +43,12 @@ class ComplySettings:
     """Of boards and hidden friction."""
     wrong: float = 1.0
     """Times the board's usual misplacement and tilt."""
+    planner: str = ""
+    """Address of a vision-language model (OpenAI's interface) that plans the strokes; key in RETORQUE_VLM_KEY."""
+    planner_model: str = ""
+    """Its model."""
+    image: Path | None = None
+    """PNG of the board for the planner, 640 x 480."""
     render: Path | None = None
     """Write a picture (PNG): pose, force, pitch, and what was drawn."""
 
@@ -64,21 +77,18 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
     check_between("--wrong", settings.wrong, 0.0, 3.0)
     if settings.render is not None:
         check_file(settings.render)
-    if what == "draw":
-        shape(settings.shape)
+    strokes = planned_strokes(settings, what)
     task = DrawTask(
         DrawSettings(
             robot=settings.robot,
-            shape=settings.shape if what == "draw" else "circle",
+            shape="circle",
             trials=settings.trials,
             seed=settings.seed,
             wrong=settings.wrong,
         )
     )
-    if what == "wipe":
-        task.strokes = sweep(1.0, 1.0, TOOL)
-    elif what == "press":
-        task.strokes = [stroke[:2] * 1e-3 for stroke in task.strokes]
+    task.strokes = strokes
+    if what == "press":
         task.site = replace(task.site, strokes=replace(task.site.strokes, pause=2.0))
     drawing = task.run(settings.method)
     outcome = Outcome()
@@ -87,8 +97,23 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
         from retorque.tasks.comply.draw_picture import picture
 
         file = settings.render
-        outcome.later("picture", lambda: picture(task, drawing, file))
+        outcome.later("picture", lambda: picture(task, drawing, file, tool=TOOL if what == "wipe" else 0.0))
     return outcome
+
+
+def planned_strokes(settings: ComplySettings, what: str) -> Strokes:
+    """What is followed: a planner's strokes where one is named, else the shapes on board."""
+    if what == "press":
+        return [stroke[:2] * 1e-3 for stroke in shape("circle")]
+    if not settings.planner:
+        return shape(settings.shape) if what == "draw" else sweep(1.0, 1.0, TOOL, OVERLAP, BEYOND)
+    image = b""
+    if settings.image is not None:
+        if not is_file(settings.image):
+            raise RetorqueError(f"there is no image '{settings.image}'; give a PNG of the board")
+        image = settings.image.read_bytes()
+    planner = VisionPlanner(VisionSettings(url=settings.planner, model=settings.planner_model))
+    return planner.strokes(what, settings.shape if what == "draw" else INK, "pen", image)
 
 
 def _table(task: DrawTask, drawing: StrokeDrawing, found: DrawScore, what: str, settings: ComplySettings) -> Table:

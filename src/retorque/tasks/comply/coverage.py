@@ -9,7 +9,7 @@ from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 
-def sweep(width: float, height: float, tool: float, overlap: float = 0.3) -> Strokes:
+def sweep(width: float, height: float, tool: float, overlap: float = 0.3, beyond: float = 0.0) -> Strokes:
     """One stroke to and fro over a rectangle, lanes apart by the tool's width less the overlap.
 
     Args:
@@ -17,13 +17,14 @@ def sweep(width: float, height: float, tool: float, overlap: float = 0.3) -> Str
         height: the same.
         tool: width of the tool in the same measure.
         overlap: share of a lane that the next one wipes again.
+        beyond: how far the tool's edge runs over the rectangle's, as a share of the tool.
     """
     if not (tool > 0.0 and 0.0 < width <= 1.0 and 0.0 < height <= 1.0 and 0.0 <= overlap < 1.0):
         raise RetorqueError("a sweep needs a tool wider than 0, a rectangle within the unit square, an overlap below 1")
-    reach = max(height - tool, 0.0)
+    reach = max(height - tool * (1.0 - 2.0 * beyond), 0.0)
     lanes = 1 + int(np.ceil(reach / (tool * (1.0 - overlap))))
     heights = np.linspace(0.5 * reach, -0.5 * reach, lanes)
-    side = 0.5 * max(width - tool, 0.0) + 1e-6
+    side = 0.5 * max(width - tool * (1.0 - 2.0 * beyond), 0.0) + 1e-6
     points = []
     for lane, y in enumerate(heights):
         ends = (-side, side) if lane % 2 == 0 else (side, -side)
@@ -31,8 +32,8 @@ def sweep(width: float, height: float, tool: float, overlap: float = 0.3) -> Str
     return [np.array(points)]
 
 
-def covered(path: Array, width: float, height: float, tool: float, cells: int = 60) -> float:
-    """Share of a rectangle within half a tool's width of a path (points, 2)."""
+def wiped(path: Array, width: float, height: float, tool: float, cells: int = 60) -> Array:
+    """Which cells (cells, cells) of a rectangle lie within half a tool's width of a path (points, 2); rows go up."""
     x, y = np.meshgrid(
         (np.arange(cells) + 0.5) / cells * width - 0.5 * width, (np.arange(cells) + 0.5) / cells * height - 0.5 * height
     )
@@ -42,4 +43,9 @@ def covered(path: Array, width: float, height: float, tool: float, cells: int = 
         part = path[start : start + 200]
         away = np.linalg.norm(ground[:, None] - part[None], axis=-1).min(axis=1)
         near |= away <= 0.5 * tool
-    return float(near.mean())
+    return near.reshape(cells, cells)
+
+
+def covered(path: Array, width: float, height: float, tool: float, cells: int = 60) -> float:
+    """Share of a rectangle within half a tool's width of a path (points, 2)."""
+    return float(wiped(path, width, height, tool, cells).mean())

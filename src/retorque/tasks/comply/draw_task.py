@@ -3,90 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.control.comply.admittance import Admittance, AdmittanceSettings
 from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
-from retorque.control.comply.compliance import Compliance, PositionOnly
+from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.compliance_action import ComplianceAction
-from retorque.control.comply.servo_feed_forward import ServoFeedForward
-from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.control.comply.torque_compliance import TorqueCompliance
 from retorque.control.controller import Controller
 from retorque.loop.loop import Loop
 from retorque.physics.kernels.compiled_tree import CompiledTree
-from retorque.physics.motor_torque import JointMotors
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.rotation import from_quaternion
 from retorque.robots.state import Base
-from retorque.sense.external_torque import QuasiStatic, TorqueSettings
-from retorque.sense.momentum import Momentum
-from retorque.sense.public_estimator import PublicCodeEstimator
-from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
+from retorque.sense.wrench_solve import WrenchPrior
 from retorque.simulate.motor_target import MotorTarget, MotorTruth
 from retorque.simulate.scene import Ball, Floor, Object, Scene, Wall
+from retorque.simulate.target import Target
+from retorque.tasks.comply.drawing_sites import SITES, arm, check_drawing, table_site
+from retorque.tasks.comply.method_controller import METHODS, method_controller
 from retorque.tasks.comply.stay import Stay
-from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, StrokeSettings, plan_strokes
+from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, plan_strokes
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
+from retorque.tasks.comply.torque_arm import TorqueArm
 from retorque.tasks.embodiments import Embodiment, embodiment
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.errors import unknown
 
-METHODS = ("retorque", "public-code", "without f_ext", "position")
-"""retorque: ours; public-code: its estimate in the same controller; position: inverse kinematics only."""
 PEN_RADIUS = 0.004
 """[m]"""
 PEN_FRICTION = 0.3
 """Of a felt pen on a whiteboard."""
-BANDWIDTH = 15.0
-"""Of the momentum observer while something is touched [1/s]."""
 ACROSS = 0.2
 """Force across the normal that is expected, as a share of the force along it."""
 SETTLING = 1.0
 """Standing before the drawing begins [s]."""
 FALLEN = 0.7
 """A base below this share of its height has fallen."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DrawingSite:
-    """Where and how a robot draws."""
-
-    site: str
-    """The end-effector frame that holds the pen."""
-    pen: tuple[float, float, float]
-    """The pen's tip in that frame [m]."""
-    offset: tuple[float, float, float]
-    """Centre of the drawing from the tip's place at the start [m]."""
-    normal: tuple[float, float, float]
-    """Out of the board."""
-    up: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    """Up in the drawing."""
-    strokes: StrokeSettings = field(default_factory=StrokeSettings)
-    """Sizes, speeds and gains."""
-    misplaced: float = 0.01
-    """How far the board really is from where it is thought to be [m]."""
-    tilted: float = float(np.deg2rad(10.0))
-    """How far it is turned [rad]."""
-
-
-SITES = {
-    "toddlerbot_2xm": DrawingSite(
-        site="right_hand_centre",
-        pen=(0.0, 0.0, -0.06),
-        offset=(0.035, 0.03, 0.05),
-        normal=(-1.0, 0.0, 0.0),
-    ),
-    "arx_x5": DrawingSite(
-        site="end_effector",
-        pen=(0.11, 0.0, 0.0),
-        offset=(0.05, 0.0, 0.0),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
-    ),
-}
-"""By robot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,17 +93,19 @@ class DrawTask:
     """
 
     def __init__(self, settings: DrawSettings):
-        if settings.robot not in SITES:
-            raise unknown("robot that draws", settings.robot, SITES)
-        self.settings, self.site = settings, SITES[settings.robot]
-        self.body: Embodiment = embodiment(settings.robot)
+        check_drawing(settings.robot)
+        self.settings = settings
         self.strokes: Strokes = shape(settings.shape)
+        by_torque = settings.robot not in SITES
+        self.body: Embodiment = arm(settings.robot) if by_torque else embodiment(settings.robot)
         robot = self.body.load()
+        self.site = table_site(robot) if by_torque else SITES[settings.robot]
         hand = robot.frame(self.site.site)
         self.robot: Robot = replace(robot, frames={**robot.frames, "pen": _beyond(hand, self.site.pen)})
+        self.arm = TorqueArm(self.robot, "pen", settings.trials, settings.seed) if by_torque else None
         others = tuple(name for name in self.body.sites if name != self.site.site)
         self.sites = (*others, "pen")
-        self.start = self.body.position(self.robot)
+        self.start = replace(self.body, pose={**self.body.pose, **self.site.pose}).position(self.robot)
         tree = CompiledTree(self.robot, tuple(self.robot.frame(name) for name in self.sites))
         base = None
         if self.robot.floating:
@@ -173,14 +129,22 @@ class DrawTask:
             points.append(self.plane.centre - (PEN_RADIUS + shift) * normal)
         return np.array(normals), Wall.facing(np.array(points), np.array(normals))
 
-    def target(self) -> MotorTarget:
+    def target(self) -> Target:
         """The plant, standing at its start, the boards in place."""
         objects: list[Object] = [
-            Wall(name="whiteboard", size=(0.05, 0.3, 0.3), friction=PEN_FRICTION),
+            Wall(
+                name="whiteboard",
+                size=(min(0.05, self.site.board), self.site.board, self.site.board),
+                friction=PEN_FRICTION,
+            ),
             Ball(name="tip", radius=PEN_RADIUS, mount="pen", friction=PEN_FRICTION),
         ]
         if self.robot.floating:
             objects.append(Floor(friction=1.0))
+        if self.arm is not None:
+            target = self.arm.target(Scene(objects=objects), self.start)
+            target.place("whiteboard", self.boards)
+            return target
         stiffness, damping = self.body.gains(self.robot)
         truth = MotorTruth.sample(self.robot, self.settings.trials, self.settings.seed)
         target = MotorTarget(
@@ -199,35 +163,15 @@ class DrawTask:
     def controller(self, method: str) -> Controller[ComplianceAction]:
         """The controller of a method."""
         robot, body, trials = self.robot, self.body, self.settings.trials
-        frames = tuple(robot.frame(name) for name in self.sites)
-        tree = CompiledTree(robot, frames, trials)
-        used = own_joints(tree)
-        used_at_all: Array = np.asarray(used.any(axis=0))
-        stiffness, _ = body.gains(robot)
-        kinematics = DampedLeastSquares(
-            robot, frames, used, trials, settings=KinematicsSettings(rotation=body.turn_weight)
-        )
+        if self.arm is not None:
+            return self.arm.controller(method, WrenchPrior(force=self._expected(), moment=0.0))
         posture = None
         if len(body.feet) == 2:
             feet = (body.feet[0], body.feet[1])
+            stiffness, _ = body.gains(robot)
             posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
-        ahead = ServoFeedForward(JointMotors.of(robot), stiffness, used, trials)
-        if method == "position":
-            return PositionOnly(tree, kinematics, posture, feed_forward=ahead)
         prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
-        admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=0.1))
-        if method == "public-code":
-            published = TorqueSettings(friction=False, smoothing=body.smoothing)
-            torque = QuasiStatic(robot, trials, settings=published, used=used_at_all)
-            source: WrenchEstimator = PublicCodeEstimator(robot, self.sites, torque, body.prior, trials=trials)
-        elif method in ("retorque", "without f_ext"):
-            own = TorqueSettings(noise=body.noise)
-            torque = Momentum(robot, trials, settings=own, used=used_at_all, bandwidth=BANDWIDTH)
-            source = WrenchEstimator(robot, self.sites, torque, prior, EstimatorSettings(), trials)
-        else:
-            raise unknown("method", method, METHODS)
-        blind = method == "without f_ext"
-        return Compliance(source, admittance, kinematics, posture, feed_forward=ahead, blind=blind)
+        return method_controller(method, robot, self.sites, body, trials, prior, posture)
 
     def _expected(self) -> tuple[float, float, float]:
         """Standard deviation of the force an axis: what is pressed along the normal, friction across it [N]."""
@@ -249,7 +193,11 @@ class DrawTask:
         stay = ComplianceAction(
             position, rotation, StrokePolicy(plan, len(self.sites) - 1, position, rotation).stiffness
         )
-        loop = Loop(target, Stay(stay), controller)
+        if self.arm is None:
+            loop = Loop(target, Stay(stay), controller)
+        else:
+            loop = self.arm.loop(target, self.start)
+            loop.switch(Stay(stay), controller)
         for _ in range(round(SETTLING / target.timestep)):
             loop.tick()
         policy = StrokePolicy(plan, len(self.sites) - 1, position, rotation)
@@ -259,7 +207,7 @@ class DrawTask:
     def _follow(
         self,
         loop: Loop,
-        target: MotorTarget,
+        target: Target,
         policy: StrokePolicy,
         controller: Controller[ComplianceAction],
         progress: Callable[[int], None] | None,
@@ -269,16 +217,19 @@ class DrawTask:
         rows: dict[str, list[Array]] = {key: [] for key in ("tip", "turned", "pitch", "force", "felt", "codes")}
         desired = self.poses[1][-1]
         fallen = np.zeros(trials, dtype=bool)
+        each = round(plan.settings.period / target.timestep)
+        feeling = controller.compliance if isinstance(controller, TorqueCompliance) else controller
         for tick in range(len(plan.position)):
-            loop.tick()
-            base = target.base_pose() if self.robot.floating else None
+            for _ in range(each):
+                loop.tick()
+            base = target.base_pose() if isinstance(target, MotorTarget) and self.robot.floating else None
             truth.update(target.position, base)
             rows["tip"].append(truth.position[:, -1].copy())
             cosine = 0.5 * (np.einsum("tij,ij->t", truth.rotation[:, -1], desired) - 1.0)
             rows["turned"].append(np.arccos(np.clip(cosine, -1.0, 1.0)))
             pushed = target.contact_force("tip", by="whiteboard")
             rows["force"].append(np.einsum("ti,ti->t", pushed, self.normals))
-            felt = controller.felt if isinstance(controller, Compliance) else None
+            felt = feeling.felt if isinstance(feeling, Compliance) else None
             rows["felt"].append(np.zeros(trials) if felt is None else felt.wrench[:, -1, :3] @ plan.normal)
             rows["codes"].append(np.array(getattr(controller, "codes", np.zeros(trials, dtype=np.int64))))
             if base is None:
@@ -299,9 +250,3 @@ def _beyond(frame: Frame, offset: tuple[float, float, float]) -> Frame:
     """A frame further along in the same axes."""
     moved = np.array(frame.position) + from_quaternion(frame.quaternion) @ np.array(offset)
     return replace(frame, position=(float(moved[0]), float(moved[1]), float(moved[2])))
-
-
-def check_drawing(robot: str) -> None:
-    """Refuse a robot that cannot draw."""
-    if robot not in SITES:
-        raise RetorqueError(f"'{robot}' has no pen; robots that draw: {', '.join(SITES)}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from retorque.physics.backends.kernel import F1, I1, kernel
-from retorque.physics.backends.tree_kernels import LANES
+from retorque.physics.backends.tree.kernel import F1, I1, kernel
+from retorque.physics.backends.tree.lanes import LANES
 
 VISCOUS, AMPLITUDE, SLOPE, SHIFT, BIAS = 0, 2, 4, 6, 8  # one for each direction
 STIFFNESS, REST, ARMATURE = 10, 11, 12

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.backends.kernel import F1, F2, F3, I1, kernel
-from retorque.physics.backends.loss_kernels import ARMATURE, STIFFNESS, by_number, losses
-from retorque.physics.backends.tree_kernels import (
+from retorque.physics.backends.tree.kernel import F1, F2, F3, I1, kernel
+from retorque.physics.backends.tree.lanes import LANES, dot, load, store
+from retorque.physics.backends.tree.loss_kernels import ARMATURE, STIFFNESS, by_number, losses
+from retorque.physics.backends.tree.tree_kernels import (
     BODY,
     DOF,
-    LANES,
     PAIR,
     QIJ,
     QJI,
@@ -25,7 +25,7 @@ from retorque.physics.backends.tree_kernels import (
     kinematics,
     mass_and_bias,
 )
-from retorque.physics.backends.tree_solver import factor, solve
+from retorque.physics.backends.tree.tree_solver import factor, solve
 
 TREE = f"Tuple(({', '.join([I1] * 9 + [F1] * 3)}))"
 """parent, kind, dof, body_of, first_pair, ancestors, low, high, actuated; place, axis, gravity"""
@@ -51,10 +51,9 @@ def accelerate(tree, numbers, w, q, v, torque, step, pairs, lower, lost, diagona
     losses(own, width, terms, constants, q, v, passed, lost)
     for d in range(freedoms):
         rotor = own[(d - passed) * width + ARMATURE] if d >= passed else 0.0
-        for i in range(LANES):
-            e = d * LANES + i
-            diagonal[e] = rotor + step * lost[2 * block + e]
-            a[e] = torque[e] - a[e] - lost[e]
+        e = d * LANES
+        store(diagonal, e, rotor + step * load(lost, 2 * block + e))
+        store(a, e, load(torque, e) - load(a, e) - load(lost, e))
     factor(pairs, first_pair, ancestors, diagonal, lower)
     solve(lower, first_pair, ancestors, a, 1, 0, freedoms, 0, 1)
 
@@ -100,19 +99,15 @@ def _by_parameters(tree, numbers, chosen, w, q, v, a, step, columns, first, righ
     for m in range(len(links) // 2):
         link, column = links[2 * m], first + links[2 * m + 1]
         o = link * BODY * LANES
-        for i in range(24 * LANES):  # the same motion with another inertia
-            w[spare + i] = w[o + i]
+        for k in range(0, 24 * LANES, LANES):  # the same motion with another inertia
+            store(w, spare + k, load(w, o + k))
         _inertia(w, spare, tens[10 * m : 10 * m + 10])
         _force(w, spare, spare + 18 * LANES)
         last = dof[link] + (5 if kind[link] == 2 else 0)
         for k in range(first_pair[last], first_pair[last + 1]):
             s = dofs + ancestors[k] * DOF * LANES
             e = (ancestors[k] * columns + column) * LANES
-            for i in range(LANES):
-                total = 0.0
-                for c in range(6):
-                    total += w[s + c * LANES + i] * w[spare + 352 + c * LANES + i]
-                right[e + i] -= total
+            store(right, e, load(right, e) - dot(w, s, w, spare + 352, 6))
     width = len(numbers[1]) // (freedoms - passed)
     for m in range(len(weights)):
         joint, field, column = joints[3 * m], joints[3 * m + 1], first + joints[3 * m + 2]
@@ -146,23 +141,20 @@ def linearise(tree, numbers, chosen, q, v, u, step, acceleration, out):
                 j, e = ancestors[k], k * PAIR * LANES
                 ij, ji = (d * columns + j) * LANES, (j * columns + d) * LANES
                 vij, vji = ij + freedoms * LANES, ji + freedoms * LANES
-                for i in range(LANES):
-                    right[ij + i] = -pairs[e + QIJ * LANES + i]
-                    right[vij + i] = -pairs[e + VIJ * LANES + i]
-                for i in range(LANES):
-                    right[ji + i] = -pairs[e + QJI * LANES + i]
-                    right[vji + i] = -pairs[e + VJI * LANES + i]
+                store(right, ij, -load(pairs, e + QIJ * LANES))
+                store(right, vij, -load(pairs, e + VIJ * LANES))
+                store(right, ji, -load(pairs, e + QJI * LANES))
+                store(right, vji, -load(pairs, e + VJI * LANES))
             if d >= passed:
                 own = numbers[1][(d - passed) * (len(numbers[1]) // (freedoms - passed)) :]
                 e, f = (d * columns + d) * LANES, (d * columns + freedoms + d) * LANES
-                for i in range(LANES):
-                    k = d * LANES + i
-                    right[e + i] -= own[STIFFNESS]
-                    right[f + i] -= lost[block + k] + step * lost[3 * block + k] * a[k]
+                k = d * LANES
+                store(right, e, load(right, e) - own[STIFFNESS])
+                slope = load(lost, block + k) + step * load(lost, 3 * block + k) * load(a, k)
+                store(right, f, load(right, f) - slope)
         for c in range(inputs):
             e = (actuated[c] * columns + 2 * freedoms + c) * LANES
-            for i in range(LANES):
-                right[e + i] = 1.0
+            store(right, e, 1.0)
         _by_parameters(tree, numbers, chosen, w, qb, vb, a, step, columns, 2 * freedoms + inputs, right)
         begin_branch = 0
         while begin_branch < freedoms:  # a branch from the ground: the rest of its rows are zero
@@ -183,3 +175,35 @@ def linearise(tree, numbers, chosen, q, v, u, step, acceleration, out):
                 acceleration[begin + i, d] = a[d * LANES + i]
                 for c in range(columns):
                     out[begin + i, d, c] = right[(d * columns + c) * LANES + i]
+
+
+@kernel(f"void({TREE}, {BODYWISE}, {F1}, {F3}, float64, {F3})")
+def rollouts(tree, numbers, x0, inputs, step, states):
+    """States (samples, H+1, 2 n) from one first state on under inputs (samples, H, inputs), eight samples at a time."""
+    samples, horizon, n = len(inputs), inputs.shape[1], len(x0) // 2
+    actuated, block = tree[8], n * LANES
+    w = np.zeros((len(tree[0]) * BODY + n * DOF + 2 * BODY) * LANES)
+    pairs, lower = np.empty(len(tree[5]) * PAIR * LANES), np.empty(len(tree[5]) * LANES)
+    lost, diagonal, a = np.empty(4 * block), np.empty(block), np.empty(block)
+    q, v, torque = np.empty(block), np.empty(block), np.zeros(block)
+    for begin in range(0, samples, LANES):
+        count = min(LANES, samples - begin)
+        for d in range(n):
+            store(q, d * LANES, x0[d])
+            store(v, d * LANES, x0[n + d])
+        for i in range(count):
+            states[begin + i, 0] = x0
+        for t in range(horizon):
+            for i in range(LANES):
+                row = min(begin + i, samples - 1)
+                for c in range(len(actuated)):
+                    torque[actuated[c] * LANES + i] = inputs[row, t, c]
+            accelerate(tree, numbers, w, q, v, torque, step, pairs, lower, lost, diagonal, a)
+            for e in range(0, block, LANES):
+                after = load(v, e) + step * load(a, e)
+                store(v, e, after)
+                store(q, e, load(q, e) + step * after)
+            for i in range(count):
+                row = states[begin + i, t + 1]
+                for d in range(n):
+                    row[d], row[n + d] = q[d * LANES + i], v[d * LANES + i]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.physics.backends import ilqr_kernels as ilqr_kernels  # compiled together, so that one entry makes all
-from retorque.physics.backends.kernel import F1, F2, F3, I1, kernel
+from retorque.physics.backends.tree import (
+    ilqr_kernels as ilqr_kernels,
+)  # compiled together, so that one entry makes all
+from retorque.physics.backends.tree.kernel import F1, F2, F3, I1, kernel
 
 
 @kernel(f"void({F3}, {I1}, float64, {F2}, {F1}, {I1}, int64, int64, {F2}, {F2}, {F1})")

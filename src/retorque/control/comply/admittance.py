@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -292,15 +292,15 @@ class Admittance:
             self.stiffness[:], self.damping[:] = stiffness, damping
         return 0
 
-    def _take_goal(self, action: ComplianceAction, stale: bool) -> int:
+    def _take_goal(self, action: ComplianceAction, stale: bool) -> Array | int:
+        """Codes (trials,) of what is asked for; what is not finite is left."""
         sound = all_finite(action.position.ravel(), action.rotation.ravel())
         if action.velocity is not None:
             sound = sound and all_finite(action.velocity.ravel(), NOTHING)
         if action.wrench is not None:
             sound = sound and all_finite(action.wrench.ravel(), NOTHING)
         if not sound:
-            self._goal_velocity[:] = 0.0
-            return int(ComplyCode.BAD_COMMAND)
+            return self._take_finite_goals(action, stale)
         if stale:  # where it is now, and nothing pushes
             fade = np.exp(-self.timestep / self.settings.stale_after)
             self._goal_velocity[:] = 0.0
@@ -319,6 +319,31 @@ class Admittance:
         self._goal_turn[:] = action.rotation
         self._commanded[:] = 0.0 if action.wrench is None else action.wrench
         return 0
+
+    def _take_finite_goals(self, action: ComplianceAction, stale: bool) -> Array:
+        """The goals of those robots whose own command is finite; the last good one of each of the others stands."""
+        targets = (self._goal, self._goal_turn, self._goal_velocity, self._commanded)
+        asked = [
+            np.array(np.broadcast_to(kept if part is None else part, kept.shape), dtype=float)
+            for part, kept in zip((action.position, action.rotation, action.velocity, action.wrench), targets)
+        ]
+        bad = ~np.all([np.isfinite(part).reshape(self.trials, -1).all(axis=1) for part in asked], axis=0)
+        before = [target[bad].copy() for target in targets]
+        for part, kept in zip(asked, before):
+            part[bad] = kept
+        position, rotation, velocity, wrench = asked
+        finite = replace(
+            action,
+            position=position,
+            rotation=rotation,
+            velocity=None if action.velocity is None else velocity,
+            wrench=None if action.wrench is None else wrench,
+        )
+        codes = self._take_goal(finite, stale)
+        for target, kept in zip(targets, before):
+            target[bad] = kept
+        self._goal_velocity[bad] = 0.0
+        return codes | np.where(bad, int(ComplyCode.BAD_COMMAND), 0)
 
     def _blend(self, stale: bool, wary: Array | None) -> None:
         """Bring the gains towards what is wanted, or towards soft ones."""

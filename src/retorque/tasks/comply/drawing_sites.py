@@ -80,13 +80,6 @@ SITES = {
         misplaced=0.004,
         board=0.022,
     ),
-    "g1": DrawingSite(
-        site="right_hand",
-        pen=(0.1, 0.0, 0.0),
-        offset=(0.08, 0.0, 0.1),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.12, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
-    ),
 }
 """By robot."""
 

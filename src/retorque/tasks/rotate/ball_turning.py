@@ -51,7 +51,7 @@ LOST = 0.06
 PALM_TURN = 0.03
 """Weight of 1 rad of a palm beside 1 m in inverse kinematics."""
 DEPTH = 0.01
-"""How far position control sends its palms into the ball [m]."""
+"""How far position control sends its palms into the ball; no other depth was tried [m]."""
 
 
 @dataclass(frozen=True, kw_only=True)

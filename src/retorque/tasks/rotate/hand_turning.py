@@ -37,7 +37,7 @@ DROPPED = 0.05
 PRIOR = WrenchPrior(force=2.0, moment=0.0045)
 """Of the wrench at a fingertip."""
 DEPTH = 0.004
-"""How far position control sends its tips into the object, the best of 2, 4, 6 and 8 mm on tuning seeds [m]."""
+"""How far position control sends its tips into the object; no other depth was tried [m]."""
 
 
 @dataclass(frozen=True, kw_only=True)

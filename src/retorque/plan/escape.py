@@ -108,7 +108,14 @@ class Escape:
         horizon = self.ilqr.settings.horizon
         if best_steps < horizon:
             best_inputs = np.concatenate([best_inputs, np.zeros((horizon - best_steps, size))])
-        return self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations)
+        found = [self.ilqr.solve(x, self.emphasised, best_inputs, p=p, iterations=s.iterations)]
+        for length in sorted(
+            {horizon, (horizon + steps) // 2}
+        ):  # from rest: all that a robot with all its motors needs
+            rest = np.zeros((length, size))
+            found.append(self.ilqr.solve(x, self.emphasised, rest, p=p, iterations=s.iterations))
+        there = [each for each in found if each is not None]
+        return min(there, key=lambda each: self.merit(each.states, len(each.inputs)), default=None)
 
     def _waves(self, knots: Array) -> Array:
         """First samples (samples, knots, inputs), of size one: sines of any phase that slowly change their pace."""

@@ -78,3 +78,14 @@ def test_ratio_and_regret_are_of_the_worst_world() -> None:
 def test_bad_input_is_refused_in_a_sentence(change: dict, words: str) -> None:
     with pytest.raises(RetorqueError, match=words):
         run(Settings(**{"workers": 1, **change}))
+
+
+def test_the_compiled_core_gives_the_same_figures() -> None:
+    short = {"usual": replace(WORLDS["usual"], duration=0.4)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "WORLDS", short)
+        found = [
+            run(Settings(worlds=("usual",), adapters=("default",), trials=1, workers=1, compiled=compiled)).rows[0].mean
+            for compiled in (False, True)
+        ]
+    assert found[0] == pytest.approx(found[1], abs=1e-6)

@@ -67,6 +67,13 @@ def test_it_tells_more_than_a_random_motion_and_is_repeatable(robot: Robot, foun
     assert np.array_equal(again.trajectory.a, found.trajectory.a) and again.log_det == found.log_det
 
 
+def test_both_criteria_together_lie_between_each_alone(robot: Robot) -> None:
+    """At the same first shape and effort."""
+    found = {name: excite(robot, replace(SETTINGS, criterion=name)) for name in ("logdet", "condition", "both")}
+    assert found["both"].condition < found["logdet"].condition
+    assert found["both"].log_det > found["condition"].log_det
+
+
 def test_links_that_overlap_are_seen() -> None:
     panda = Robot.load("panda")
     folded = np.array([0.0, 1.7, 0.0, -3.05, 0.0, 0.0, 0.0])

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from retorque.control.comply.comply_code import ComplyCode
+from retorque.physics.kernels.compiled_tree import CompiledTree
+from retorque.physics.motor_torque import JointMotors
 from retorque.robots.state import MotorReport, State
 from retorque.sense.adapter_torque import AdapterTorque
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings
-from retorque.sense.momentum import Momentum
+from retorque.sense.gear_friction import STATIC, GearFriction
+from retorque.sense.momentum import Momentum, welded
 from retorque.sense.public_estimator import PublicCodeEstimator
 from retorque.sense.wrench_estimator import WrenchEstimator, own_joints
 from retorque.tasks.embodiments import embodiment
@@ -150,3 +153,33 @@ def test_an_adapters_own_estimate_is_read_as_it_is() -> None:
     back = np.einsum("tsrn,tsr->tn", made.tree.jacobian, estimate.wrench)
     assert np.linalg.norm(back - Adapter().external_torque(0.0)) < np.linalg.norm(Adapter().external_torque(0.0))
     assert own_joints(made.tree).all()
+
+
+def test_a_resting_joint_hides_its_static_friction_and_a_lag_counts() -> None:
+    robot = welded(embodiment("arx_x5").load())
+    joints = JointMotors.of(robot)
+    friction = GearFriction(joints, 1, 0.02, 0.3)
+    q, still, drive = np.zeros((1, robot.n)), np.zeros((1, robot.n)), np.zeros((1, robot.n))
+    friction.reset(q)
+    for _ in range(5):
+        _, at_rest, _ = friction.update(drive, q, still)
+    np.testing.assert_allclose(np.sqrt(3.0 * at_rest[0]), STATIC * joints.coulomb, rtol=1e-6)
+    resting = at_rest.copy()
+    for _ in range(20):
+        q = q + 0.02
+        _, sliding, _ = friction.update(drive, q, still + 1.0)
+    known = np.square(0.3 * joints.coulomb) + np.square(0.3 * joints.viscous)
+    np.testing.assert_allclose(3.0 * sliding[0], known, rtol=1e-6)
+    assert np.all(sliding < resting)
+    momentum = Momentum(robot, settings=TorqueSettings(signal="torque"), bandwidth=10.0)
+    tree = CompiledTree(robot, (robot.end_effector,))
+    state = State(0.0, robot.home[None], still, still)
+    tree.at(state)
+    torque = tree.gravity.copy()
+    momentum.reset(state)
+    spread = []
+    for tick in range(60):
+        pushed = torque - min(1.0, max(0.0, 0.05 * (tick - 20)))  # 1 N·m within 0.4 s, then steady
+        spread.append(momentum.update(State(0.02 * tick, state.position, still, pushed), tree).variance.mean())
+    assert spread[35] > spread[15] + 0.01  # behind while it grows
+    assert spread[59] < spread[15] + 0.02  # and not long after

@@ -10,7 +10,9 @@ import pytest
 
 from retorque.cli.main import main
 from retorque.control.comply.compliance import Compliance
+from retorque.control.comply.torque_compliance import TorqueCompliance
 from retorque.loop.loop import Loop
+from retorque.physics.rigid_body import RigidBody
 from retorque.tasks.comply.draw_score import score
 from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
 from retorque.tasks.comply.stroke_plan import StrokePolicy
@@ -67,7 +69,8 @@ def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "options", (["--robot", "panda"], ["--shape", "hart"], ["--method", "magic"], ["--trials", "0"], ["--wrong", "nan"])
+    "options",
+    (["--robot", "toddlerbot"], ["--shape", "hart"], ["--method", "magic"], ["--trials", "0"], ["--wrong", "nan"]),
 )
 def test_bad_options_end_in_one_sentence(options: list[str], capsys: pytest.CaptureFixture) -> None:
     assert main(["comply", "draw", *options]) == 2
@@ -75,5 +78,27 @@ def test_bad_options_end_in_one_sentence(options: list[str], capsys: pytest.Capt
 
 
 def test_robots_without_a_pen_are_refused() -> None:
-    with pytest.raises(RetorqueError, match="robot that draws"):
-        DrawTask(DrawSettings(robot="panda"))
+    with pytest.raises(RetorqueError, match="has no pen"):
+        DrawTask(DrawSettings(robot="toddlerbot"))
+
+
+def test_arms_by_torque_draw_on_a_table_and_feel_through_their_adapter() -> None:
+    task = DrawTask(DrawSettings(robot="panda", shape="circle", trials=1, seed=1000))
+    assert task.arm is not None
+    np.testing.assert_allclose(task.poses[0][-1] - task.plane.centre, [0.0, 0.0, 0.05], atol=1e-9)
+    hand = RigidBody(task.robot).frame_pose(task.robot.end_effector, task.start)[0]
+    np.testing.assert_allclose(task.poses[0][-1] - hand, [0.0, 0.0, -0.1], atol=1e-9)  # the pen points down
+    assert isinstance(task.controller("retorque"), TorqueCompliance)
+    with pytest.raises(RetorqueError, match="reads motors"):
+        task.controller("public-code")
+    with pytest.raises(RetorqueError, match="has no pen"):
+        DrawTask(DrawSettings(robot="iiwa14"))  # straight up at home
+
+
+def test_a_finger_bends_against_a_small_board() -> None:
+    task = DrawTask(DrawSettings(robot="leap_hand", shape="circle", trials=1, seed=1000, wrong=0.0))
+    task.strokes = [circle()[0][:4]]
+    task.site = replace(task.site, strokes=replace(task.site.strokes, contact_speed=0.03, free_speed=0.05))
+    found = score(task, task.run("retorque"))
+    assert found.contact[0] > 80.0
+    assert found.peak[0] < 5.0  # 1 N is asked

@@ -54,8 +54,8 @@ class PolicyTaskSettings(AdapterSettings):
     """An arm of the Panda's size."""
     conditions: tuple[Literal["nominal", "+1 kg"], ...] = ("nominal", "+1 kg")
     """Payload on top of what is hidden."""
-    trials: int = 0
-    """Randomised robots, starts and goals, the same in every row; 0: 200, of ball 100."""
+    trials: int | None = None
+    """Randomised robots, starts and goals, the same in every row; default: 200, of ball 100."""
     seed: int = 0
     """Of everything random."""
     json: Path | None = None
@@ -112,7 +112,7 @@ def _methods(task: str, settings: PolicyTaskSettings) -> list[Method]:
 
 
 def _run(task: str, settings: PolicyTaskSettings) -> Report:
-    trials = settings.trials or USUAL_TRIALS[task]
+    trials = USUAL_TRIALS[task] if settings.trials is None else settings.trials
     check_between("--trials", trials, 1, MOST_TRIALS)
     check_names("condition", "--conditions", settings.conditions, CONDITIONS)
     check_between("--seed", settings.seed, 0, MOST_SEED)

@@ -115,6 +115,8 @@ class MotorTorque:
                     motor.require("torque_constant", "velocity_constant", "winding_resistance")
             self.source[k] = SIGNALS.index(name)
         self._missing, self._nominal = np.zeros(0), np.zeros(0)
+        self.complete = True
+        """Whether every joint's signal was there at the last reading."""
         # What is unknown of joints that do not matter must not spread as NaN.
         self._constant = np.where(np.isfinite(joints.torque_constant), joints.torque_constant, 0.0)
         self._kv = np.where(np.isfinite(joints.velocity_constant), joints.velocity_constant, np.inf)
@@ -133,7 +135,7 @@ class MotorTorque:
             pwm = self._missing if report.pwm is None else report.pwm
             voltage = self._nominal if report.voltage is None else report.voltage
         out, rows = np.empty(shape), (-1, shape[-1])
-        _read(
+        self.complete = _read(
             self.source,
             self._constant,
             self._kv,
@@ -160,8 +162,9 @@ def _read(
     pwm: Array,
     voltage: Array,
     out: Array,
-) -> None:
-    """Fill joint torques from the signal of each joint: 1 the current, 2 the PWM (equations 2 to 4), 3 the torque."""
+) -> bool:
+    """Fill joint torques by signal: 1 current, 2 PWM (equations 2 to 4), 3 torque; whether all are there."""
+    complete = True
     for t in range(out.shape[0]):
         for j in range(out.shape[1]):
             if source[j] == 1:
@@ -170,6 +173,8 @@ def _read(
                 out[t, j] = constant[j] * (pwm[t, j] * voltage[t, j] - velocity[t, j] / kv[j]) / rw[j]
             else:
                 out[t, j] = torque[t, j]
+            complete = complete and np.isfinite(out[t, j])
+    return complete
 
 
 def _choose(motor: Motor) -> Signal:

@@ -15,6 +15,7 @@ from retorque.robots import validate
 from retorque.robots.card_losses import loss_lines, read_losses
 from retorque.robots.profile import Profile
 from retorque.robots.robot import Frame, Geom, Joint, Kind, Link, Robot, Shape
+from retorque.robots.toml_text import quoted
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
 
@@ -251,20 +252,20 @@ def write_card(robot: Robot, path: str | Path) -> Path:
 def card_text(robot: Robot) -> str:
     """The card of a robot as a TOML text."""
     lines = [
-        f"name = {_quoted(robot.name)}",
-        f"title = {_quoted(robot.title)}",
-        f"units = {_quoted(UNITS)}",
-        f"source = {_quoted(robot.source)}",
-        f"notes = {_quoted(robot.notes)}",
+        f"name = {quoted(robot.name)}",
+        f"title = {quoted(robot.title)}",
+        f"units = {quoted(UNITS)}",
+        f"source = {quoted(robot.source)}",
+        f"notes = {quoted(robot.notes)}",
         f"gravity = {_list(robot.gravity)}",
         f"hardware_adds_gravity = {str(robot.hardware_adds_gravity).lower()}",
         f"home = {_list(robot.home)}",
-        *([f"end_effectors = [{', '.join(map(_quoted, robot.end_effectors))}]"] if robot.end_effectors else []),
+        *([f"end_effectors = [{', '.join(map(quoted, robot.end_effectors))}]"] if robot.end_effectors else []),
         *_frame_lines("end_effector", robot.end_effector),
         *_frame_lines("payload_mount", robot.payload_mount),
     ]
     for name, frame in robot.frames.items():
-        lines += _frame_lines(f"frames.{_quoted(name)}", frame)
+        lines += _frame_lines(f"frames.{quoted(name)}", frame)
     for link in robot.links:
         lines += _link_lines(link)
     lines += loss_lines(robot)
@@ -275,15 +276,15 @@ def card_text(robot: Robot) -> str:
 
 def _frame_lines(title: str, frame: Frame) -> list[str]:
     pose = [f"position = {_list(frame.position)}", f"quaternion = {_list(frame.quaternion)}"]
-    return ["", f"[{title}]", f"link = {_quoted(frame.link)}", *pose]
+    return ["", f"[{title}]", f"link = {quoted(frame.link)}", *pose]
 
 
 def _link_lines(link: Link) -> list[str]:
     lines = [
         "",
         "[[link]]",
-        f"name = {_quoted(link.name)}",
-        f"parent = {_quoted(link.parent)}",
+        f"name = {quoted(link.name)}",
+        f"parent = {quoted(link.parent)}",
         f"position = {_list(link.position)}",
         f"quaternion = {_list(link.quaternion)}",
         f"mass = {float(link.mass)!r}",
@@ -296,7 +297,7 @@ def _link_lines(link: Link) -> list[str]:
 def _geom_lines(geom: Geom) -> list[str]:
     lines = [
         "[[link.geom]]",
-        f"shape = {_quoted(geom.shape)}",
+        f"shape = {quoted(geom.shape)}",
         f"size = {_list(geom.size)}",
         f"position = {_list(geom.position)}",
     ]
@@ -310,7 +311,7 @@ def _geom_lines(geom: Geom) -> list[str]:
 def _joint_lines(joint: Joint | None) -> list[str]:
     if joint is None:
         return []
-    lines = ["[link.joint]", f"name = {_quoted(joint.name)}", f"kind = {_quoted(joint.kind)}"]
+    lines = ["[link.joint]", f"name = {quoted(joint.name)}", f"kind = {quoted(joint.kind)}"]
     if joint.kind == "free":
         return lines
     lines.append(f"axis = {_list(joint.axis)}")
@@ -320,7 +321,7 @@ def _joint_lines(joint: Joint | None) -> list[str]:
             lines.append(f"{key} = {value!r}")
     lines.append(f"armature = {float(joint.armature)!r}")
     if joint.motor:
-        lines.append(f"motor = {_quoted(joint.motor)}")
+        lines.append(f"motor = {quoted(joint.motor)}")
     return lines
 
 
@@ -336,10 +337,3 @@ def _profile_lines(profile: Profile) -> list[str]:
 
 def _list(values: Iterable[float]) -> str:
     return "[" + ", ".join(repr(float(value) + 0.0) for value in values) + "]"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in escaped):
-        raise RetorqueError(f"the text {text!r} has control characters; a card cannot hold them")
-    return f'"{escaped}"'

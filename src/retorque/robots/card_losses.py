@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retorque.robots.losses import Drive, JointFriction, Uncertainty, unit_of
+from retorque.robots.toml_text import quoted
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -83,9 +84,9 @@ def loss_lines(robot: Robot) -> list[str]:
     joints, lines = robot.joint_names, []
     if robot.friction is not None:
         f = robot.friction
-        lines += ["", "[friction]", f"family = {_text(f.family)}"]
+        lines += ["", "[friction]", f"family = {quoted(f.family)}"]
         lines.append(f"limit = {float(f.limit)!r}  # Coulomb friction is proportional to velocity below this [rad/s]")
-        lines += [f"terms = [{', '.join(map(_text, f.terms))}]", f"units = [{', '.join(map(_text, f.units))}]"]
+        lines += [f"terms = [{', '.join(map(quoted, f.terms))}]", f"units = [{', '.join(map(quoted, f.units))}]"]
         lines += _table_lines("friction.coefficients", joints, f.coefficients)
         if f.deviation is not None:
             lines += _table_lines("friction.deviation", joints, f.deviation)
@@ -101,13 +102,8 @@ def loss_lines(robot: Robot) -> list[str]:
 
 
 def _table_lines(title: str, names: Sequence[str], rows: Array) -> list[str]:
-    return [f"[{title}]", *(f"{_text(name)} = {_list(row)}" for name, row in zip(names, rows, strict=True))]
+    return [f"[{title}]", *(f"{quoted(name)} = {_list(row)}" for name, row in zip(names, rows, strict=True))]
 
 
 def _list(values: Array) -> str:
     return "[" + ", ".join(repr(float(value) + 0.0) for value in values) + "]"
-
-
-def _text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

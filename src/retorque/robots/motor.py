@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from retorque.robots.robot import Robot
+from retorque.robots.toml_text import quoted
 from retorque.work.errors import RetorqueError, unknown
 
 DriveKind = Literal["servo", "qdd"]
@@ -84,11 +85,13 @@ class Motor:
 
 NUMBERS = tuple(f.name for f in fields(Motor) if f.type == "float")
 """The fields of a card that are numbers or "unknown"."""
+MAY_BE_ZERO = ("coulomb", "viscous", "armature")
+"""What a calibration may find to be nothing; all other numbers are above zero."""
 
 
 def motor_names() -> tuple[str, ...]:
     """The motors on board."""
-    return tuple(sorted(_read(path).name for path in _folder().glob("*.toml")))
+    return tuple(sorted(motor.name for motor in _on_board()))
 
 
 def load_motor(name: str | Path) -> Motor:
@@ -96,9 +99,9 @@ def load_motor(name: str | Path) -> Motor:
     path = Path(name)
     if path.suffix == ".toml":
         return _read(path)
-    for card in _folder().glob("*.toml"):
-        if _read(card).name.lower() == str(name).lower():
-            return _read(card)
+    for motor in _on_board():
+        if motor.name.lower() == str(name).lower():
+            return motor
     raise unknown("motor", str(name), motor_names())
 
 
@@ -130,12 +133,12 @@ def write_motor(motor: Motor, path: str | Path) -> Path:
 
     sources = dict(motor.sources)
     texts = {key: getattr(motor, key) for key in ("name", "title", "notes", "drive")}
-    lines = [f'{key} = "{value}"' for key, value in texts.items()]
+    lines = [f"{key} = {quoted(value)}" for key, value in texts.items()]
     lines += ['source = "see each number"', ""]
     for key in NUMBERS:
         value = getattr(motor, key)
         told = sources.get(key, "unknown source")
-        known = f'{{ value = {value!r}, source = "{told}" }}'
+        known = f"{{ value = {float(value)!r}, source = {quoted(told)} }}"
         lines.append(f"{key} = {known}" if np.isfinite(value) else f'{key} = "{UNKNOWN}"')
     return write_whole(path, "\n".join(lines) + "\n")
 
@@ -145,6 +148,11 @@ def _folder() -> Path:
 
 
 @cache
+def _on_board() -> tuple[Motor, ...]:
+    """Read once; a card of the user's own may have been written again."""
+    return tuple(_read(path) for path in _folder().glob("*.toml"))
+
+
 def _read(path: Path) -> Motor:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -160,7 +168,8 @@ def _read(path: Path) -> Motor:
             values[key] = float("nan")
             continue
         value = entry.get("value") if isinstance(entry, dict) else None
-        good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value) and value > 0.0
+        good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value) and value >= 0.0
+        good = good and (value != 0.0 or key in MAY_BE_ZERO)
         if not good or not isinstance(entry, dict) or not entry.get("source"):
             raise RetorqueError(
                 f'{path.name}: {key} must be "unknown" or {{ value = a number above 0, source = "..." }}, not {entry!r}'

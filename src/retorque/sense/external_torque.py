@@ -100,17 +100,20 @@ class QuasiStatic(ExternalTorque):
         self.smooth = None
 
     def update(self, state: State, tree: CompiledTree) -> TorqueEstimate:
-        q, qd = np.reshape(state.position, self._shape), np.reshape(state.velocity, self._shape)
-        drive = np.reshape(self.motor.read(state), self._shape)
-        missing = ~np.isfinite(drive)
-        gone = missing.any()
-        if gone:
+        q, qd = state.position.reshape(self._shape), state.velocity.reshape(self._shape)
+        drive = self.motor.read(state).reshape(self._shape)
+        missing = None
+        if not self.motor.complete:
+            missing = ~np.isfinite(drive)
             drive = np.where(missing, 0.0, drive)
         self._drive = drive
         passed, variance, resting = self._passed(drive, q, qd)
         external = self._balance(q, qd, passed, tree)
-        variance = variance + self._noise + self._lag()
-        if gone:
+        variance = variance + self._noise
+        lag = self._lag()
+        if lag is not None:
+            variance += lag
+        if missing is not None:
             external, variance = np.where(missing, 0.0, external), np.where(missing, LEFT_OUT, variance)
         return TorqueEstimate(self._smoothed(external), variance, resting)
 
@@ -129,9 +132,9 @@ class QuasiStatic(ExternalTorque):
     def _balance(self, q: Array, qd: Array, passed: Array, tree: CompiledTree) -> Array:
         return tree.gravity - passed
 
-    def _lag(self) -> Array | float:
+    def _lag(self) -> Array | None:
         """Variance (trials, n) of what the estimate lags behind [(N·m)²]."""
-        return 0.0
+        return None
 
     def _smoothed(self, external: Array) -> Array:
         alpha = self.settings.smoothing

@@ -42,17 +42,21 @@ class ReportChecks:
 
     def reset(self) -> None:
         """Forget everything."""
+        self.found = False
         self._last = np.full(self._shape, np.nan)
         self._same = np.zeros(self._shape, dtype=np.int64)
         self._where = np.full(self._shape, np.nan)
 
     def check(self, state: State) -> tuple[Array, Array]:
-        """Joints to leave out (trials, n), and codes (trials,); both are written over at the next call."""
+        """Joints to leave out (trials, n), and codes (trials,); both are written over at the next call.
+
+        `found` says whether there is any code.
+        """
         report, shape = state.motor, self._shape
         if report is None:
-            self._left_out[:], self._codes[:] = False, 0
+            self._left_out[:], self._codes[:], self.found = False, 0, False
             return self._left_out, self._codes
-        _check(
+        self.found = _check(
             self._motor.source,
             self._used,
             self._motor.joints.bus_voltage,
@@ -85,8 +89,9 @@ def _check(
     where: Array,
     left_out: Array,
     codes: Array,
-) -> None:
-    """Fill joints to leave out and codes; see `ReportChecks`."""
+) -> bool:
+    """Fill joints to leave out and codes, and say whether there are any; see `ReportChecks`."""
+    found = False
     for t in range(position.shape[0]):
         code = 0
         for j in range(position.shape[1]):
@@ -111,3 +116,5 @@ def _check(
             if voltage[t, j] < LOW * bus[j]:
                 code |= SAGGING
         codes[t] = code
+        found = found or code != 0
+    return found

@@ -134,12 +134,12 @@ class WrenchEstimator:
         codes[:] = 0
         if self._checks is not None:
             left_out, found = self._checks.check(state)
-            if found.any():
+            if self._checks.found:
                 codes[:] = found
                 torque, variance = np.where(left_out, 0.0, torque), np.where(left_out, LEFT_OUT, variance)
         solve(self.tree.jacobian, torque, variance)
         self._age += self.timestep
-        _judge(
+        settled = _judge(
             self._limits,
             self.timestep,
             self._age,
@@ -157,7 +157,7 @@ class WrenchEstimator:
             codes,
             self._trusted,
         )
-        if s.tare and self._settles and self._calm.any():
+        if s.tare and self._settles and settled:
             assert isinstance(self.torque, QuasiStatic)
             self.torque.settle(estimate.torque, self._calm)
         return WrenchEstimate(solve.wrench, solve.covariance, self._trusted, codes)
@@ -181,8 +181,9 @@ def _judge(
     calm: Array,
     codes: Array,
     trusted: Array,
-) -> None:
-    """Fill trust, codes, calm joints and offsets; doubt what nothing explains; see `EstimatorSettings`."""
+) -> bool:
+    """Fill trust, codes, calm joints and offsets; whether any joint is calm; see `EstimatorSettings`."""
+    settled = False
     unexplained, weak, touch, begins, free_after, tare_after, tare_time, tare_limit, tare = limits
     for t in range(wrench.shape[0]):
         bad = codes[t] & (MISSING | STOPPED)
@@ -212,6 +213,7 @@ def _judge(
                 if tare == 0.0 or free_for[t, s] <= free_after:
                     continue
                 calm[t, j] = True
+                settled = True
                 if free_for[t, s] > tare_after:
                     bound = tare_limit * variance[t, j] ** 0.5
                     moved = offset[t, j] + dt / tare_time * (torque[t, j] - offset[t, j])
@@ -221,3 +223,4 @@ def _judge(
         if codes[t] & DRIFT:
             for s in range(wrench.shape[1]):
                 trusted[t, s] = False
+    return settled

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -76,6 +78,22 @@ def test_reset_forgets_all_that_was(pushed) -> None:
     assert np.all(used.codes & ComplyCode.BAD_COMMAND)
     np.testing.assert_array_equal(run(used, goal, wrench), run(fresh, goal, wrench))
     np.testing.assert_array_equal(used.tank, fresh.tank)
+
+
+@pytest.mark.parametrize("part", ["position", "rotation", "velocity", "wrench"])
+def test_one_robots_bad_command_leaves_the_others_theirs(pushed, part: str) -> None:
+    goal, wrench, position, rotation = pushed
+    broken = replace(goal, **{part: np.array(getattr(goal, part))})
+    getattr(broken, part)[1, 0] = np.nan
+    together, clean, held = Admittance(2, 3), Admittance(2, 3), Admittance(2, 3)
+    for made in (together, clean, held):
+        made.reset(position, rotation)
+        run(made, goal, wrench, 5)
+    ours, theirs = run(together, broken, wrench), run(clean, goal, wrench)
+    np.testing.assert_array_equal(ours[[0, 2]], theirs[[0, 2]])
+    np.testing.assert_array_equal(together.codes & ComplyCode.BAD_COMMAND > 0, [False, True, False])
+    still = replace(goal, velocity=np.zeros((3, 2, 6)))  # the last good goal stands, and no longer moves
+    np.testing.assert_allclose(ours[1], run(held, still, wrench)[1], atol=1e-12)
 
 
 def test_the_world_may_be_turned() -> None:

@@ -228,7 +228,7 @@ class Default(TamRecursive):
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
-        self._quiet_for = np.where(self._touching, 0.0, self._quiet_for + self._step)
+        self._quiet_for = np.where(self.disputed & ~self._touching, self._quiet_for + self._step, 0.0)
         young = self.disputed & (self._learnt_for < YOUTH) & (self._rest < REST)
         astray = young & (self._disputed_for > AGAIN) & (self._quiet_for > QUIET)
         if astray.any():

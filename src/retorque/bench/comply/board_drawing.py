@@ -9,7 +9,8 @@ import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, check_drawing
+from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
+from retorque.tasks.comply.drawing_sites import check_drawing
 from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.comply.stroke_shapes import shape
 from retorque.work.checks import MOST_SEED, check_between, check_names

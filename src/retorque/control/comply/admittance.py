@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from retorque.control.comply.compliance_action import ComplianceAction, critical_damping, isotropic
 from retorque.control.comply.comply_code import ComplyCode
 from retorque.control.comply.rotation_steps import rotate_by, rotation_between
-from retorque.physics.kernels.compiled import cholesky_solve, kernel
+from retorque.physics.kernels.compiled import all_finite, cholesky_solve, kernel
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
+
+EDGE = 0.1
+"""Share of the tank below which what injects energy is scaled down."""
+CLAMPED, WAITING, LOW = 1, 2, 4
+"""Flags of a step: a velocity was clamped, a goal waits for the tank, a tank is nearly empty."""
+NOTHING = np.zeros(0)
+"""No numbers at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +99,9 @@ def _step(
     tank: Array,
     injected: Array,
     flags: Array,
-) -> None:
-    """One step of every mass; see `Admittance`."""
+) -> int:
+    """One step of every mass; what was flagged of any; see `Admittance`."""
+    flagged = 0
     mass, inertia, speed, turn_speed, acceleration, turn_acceleration, capacity, refill, implicit = limits
     a, b, near, new = np.empty((6, 6)), np.empty((6, 1)), np.empty(3), np.empty((3, 3))
     for t in range(position.shape[0]):
@@ -110,7 +118,7 @@ def _step(
                         stiffness[t, s, i, j] -= (1.0 - part) * growth[t, s, i, j]
             begins = _stored(position[t], rotation[t], goal[t], goal_turn[t], stiffness[t], error[t])
             jump = begins - spring[t]
-            flags[t] |= 2
+            flags[t] |= WAITING
         begins += _moving(velocity[t], mass, inertia)
         for s in range(position.shape[1]):
             e, v, w = error[t, s], velocity[t, s], goal_velocity[t, s]
@@ -136,7 +144,7 @@ def _step(
             spinning = (v[3] ** 2 + v[4] ** 2 + v[5] ** 2) ** 0.5
             keep, keep_turn = min(1.0, speed / max(fast, 1e-12)), min(1.0, turn_speed / max(spinning, 1e-12))
             if min(min(slow, slow_turn), min(keep, keep_turn)) < 1.0:
-                flags[t] |= 1
+                flags[t] |= CLAMPED
             for i in range(3):
                 v[i] *= keep
                 v[3 + i] *= keep_turn
@@ -153,6 +161,8 @@ def _step(
         injected[t] += max(jump, 0.0) + max(gained, 0.0)
         # It may owe what one step has taken too much; nothing more is injected before that is paid.
         tank[t] = min(capacity, tank[t] + dt * refill - jump - gained)
+        flagged |= flags[t] | (LOW if tank[t] < EDGE * capacity else 0)
+    return flagged
 
 
 class Admittance:
@@ -182,6 +192,7 @@ class Admittance:
         self.tank, self.injected, self._spring = np.zeros(trials), np.zeros(trials), np.zeros(trials)
         self.codes = np.zeros(trials, dtype=np.int64)
         """(trials,) `ComplyCode`s of the last step."""
+        self._clean = self.codes.copy()
         self._goal, self._goal_before = np.zeros((*lead, 3)), np.zeros((*lead, 3))
         self._goal_turn = np.zeros((*lead, 3, 3))
         self._goal_velocity, self._commanded = np.zeros((*lead, 6)), np.zeros((*lead, 6))
@@ -216,14 +227,14 @@ class Admittance:
             now: time of the report [s].
             wary: (trials,) where stiffness should be soft, because what is felt cannot be trusted.
         """
-        codes = np.zeros(self.trials, dtype=np.int64)
+        codes: Array | int = 0
         stale = now - action.time > self.settings.stale_after  # never, where the action has no time
         self._goal_before[:] = self._goal
         codes |= self._take_gains(action)
         codes |= self._take_goal(action, stale)
         self._blend(stale, wary)
         self._flags[:] = 0
-        _step(
+        flagged = _step(
             self.timestep,
             self._limits,
             self._goal,
@@ -245,18 +256,18 @@ class Admittance:
             self.injected,
             self._flags,
         )
-        edge = 0.1 * self.settings.tank
-        was, self._low = self._low, bool(self.tank.min() < edge)
+        edge = EDGE * self.settings.tank
+        was, self._low = self._low, flagged & LOW > 0
         if self._low or was:
             low = self.tank < edge
             self._share = np.where(low, np.maximum(self.tank, 0.0) / max(edge, 1e-12), 1.0)
             codes |= np.where(low, int(ComplyCode.TANK), 0)
-        if self._flags.any():
-            codes |= np.where(self._flags & 1, int(ComplyCode.SPEED), 0)
-            codes |= np.where(self._flags & 2, int(ComplyCode.TANK), 0)
+        if flagged & ~LOW:
+            codes |= np.where(self._flags & CLAMPED, int(ComplyCode.SPEED), 0)
+            codes |= np.where(self._flags & WAITING, int(ComplyCode.TANK), 0)
         if stale:
             codes |= int(ComplyCode.STALE)
-        self.codes = codes
+        self.codes = self._clean if isinstance(codes, int) and codes == 0 else self._clean | codes
 
     def _take_gains(self, action: ComplianceAction) -> int:
         """Check gains that are new; bad ones are left."""
@@ -281,14 +292,15 @@ class Admittance:
             self.stiffness[:], self.damping[:] = stiffness, damping
         return 0
 
-    def _take_goal(self, action: ComplianceAction, stale: bool) -> int:
-        total = action.position.sum() + action.rotation.sum()  # finite only if every part is
-        for part in (action.velocity, action.wrench):
-            if part is not None:
-                total = total + part.sum()
-        if not np.isfinite(total):
-            self._goal_velocity[:] = 0.0
-            return int(ComplyCode.BAD_COMMAND)
+    def _take_goal(self, action: ComplianceAction, stale: bool) -> Array | int:
+        """Codes (trials,) of what is asked for; what is not finite is left."""
+        sound = all_finite(action.position.ravel(), action.rotation.ravel())
+        if action.velocity is not None:
+            sound = sound and all_finite(action.velocity.ravel(), NOTHING)
+        if action.wrench is not None:
+            sound = sound and all_finite(action.wrench.ravel(), NOTHING)
+        if not sound:
+            return self._take_finite_goals(action, stale)
         if stale:  # where it is now, and nothing pushes
             fade = np.exp(-self.timestep / self.settings.stale_after)
             self._goal_velocity[:] = 0.0
@@ -307,6 +319,31 @@ class Admittance:
         self._goal_turn[:] = action.rotation
         self._commanded[:] = 0.0 if action.wrench is None else action.wrench
         return 0
+
+    def _take_finite_goals(self, action: ComplianceAction, stale: bool) -> Array:
+        """The goals of those robots whose own command is finite; the last good one of each of the others stands."""
+        targets = (self._goal, self._goal_turn, self._goal_velocity, self._commanded)
+        asked = [
+            np.array(np.broadcast_to(kept if part is None else part, kept.shape), dtype=float)
+            for part, kept in zip((action.position, action.rotation, action.velocity, action.wrench), targets)
+        ]
+        bad = ~np.all([np.isfinite(part).reshape(self.trials, -1).all(axis=1) for part in asked], axis=0)
+        before = [target[bad].copy() for target in targets]
+        for part, kept in zip(asked, before):
+            part[bad] = kept
+        position, rotation, velocity, wrench = asked
+        finite = replace(
+            action,
+            position=position,
+            rotation=rotation,
+            velocity=None if action.velocity is None else velocity,
+            wrench=None if action.wrench is None else wrench,
+        )
+        codes = self._take_goal(finite, stale)
+        for target, kept in zip(targets, before):
+            target[bad] = kept
+        self._goal_velocity[bad] = 0.0
+        return codes | np.where(bad, int(ComplyCode.BAD_COMMAND), 0)
 
     def _blend(self, stale: bool, wary: Array | None) -> None:
         """Bring the gains towards what is wanted, or towards soft ones."""

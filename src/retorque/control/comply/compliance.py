@@ -13,6 +13,7 @@ from retorque.control.comply.comply_code import ComplyCode
 from retorque.control.comply.servo_feed_forward import ServoFeedForward
 from retorque.control.comply.site_kinematics import SiteKinematics
 from retorque.control.controller import Controller
+from retorque.physics.kernels.compiled import all_finite, all_true
 from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.command import Command
 from retorque.robots.state import Base, State
@@ -115,17 +116,16 @@ class Compliance(Controller[ComplianceAction]):
 
     def command(self, state: State, action: ComplianceAction) -> Command:
         kinematics = self.kinematics
-        if not np.isfinite(state.position.sum() + state.velocity.sum()):  # a sum is finite only if every part is
+        if not all_finite(state.position.ravel(), state.velocity.ravel()):
             self.codes = np.full(len(self.codes), int(ComplyCode.BAD_STATE))
             return Command(position=kinematics.q.reshape(self._shape).copy())
         seen = self._located(state)
         felt = self.felt = self.source.update(seen)
-        codes = felt.codes.copy()
         wrench = felt.wrench
         wary: Array | None = None
         if self.blind:
             wrench = self._zero
-        elif not felt.trusted.all():
+        elif not all_true(felt.trusted.ravel()):
             wrench = np.where(felt.trusted[..., None], felt.wrench, 0.0)
             wary = np.asarray(~felt.trusted.all(axis=-1))
             if action.wrench is not None:  # what cannot be felt is not pressed either
@@ -137,8 +137,7 @@ class Compliance(Controller[ComplianceAction]):
         self.admittance.step(action, wrench, state.time, wary)
         base = None if seen.base is None else np.reshape(seen.base.pose, (len(self.codes), 7))
         q = kinematics.step(self.admittance.position, self.admittance.rotation, base)
-        codes |= self.admittance.codes
-        codes |= kinematics.codes
+        codes: Array = felt.codes | self.admittance.codes | kinematics.codes
         told = None if self.blind else wrench
         q = q.copy() if self.feed_forward is None else q + self.feed_forward.offsets(self.source.tree, q, told)
         if self.posture is not None:

@@ -68,8 +68,9 @@ def _damped_step(
     posture: Array,
     q: Array,
     far: Array,
-) -> None:
-    """One damped least-squares step of each site's own joints, within their limits."""
+) -> bool:
+    """One damped least-squares step of each site's own joints, within their limits; whether any is out of reach."""
+    away = False
     damping, pull, turn_weight, reach = weights[0], weights[1], weights[2], weights[3]
     count = joints.shape[1]
     a, b, e, near = np.empty((count, count)), np.empty((count, 1)), np.empty(6), np.zeros(3)
@@ -84,6 +85,7 @@ def _damped_step(
             rotation_between(turned[t, s], rotation[t, s], near, e[3:])
             if (e[0] ** 2 + e[1] ** 2 + e[2] ** 2) ** 0.5 > reach:
                 far[t] = 1
+                away = True
             for k in range(m):
                 held[k] = 0
             for _ in range(3):
@@ -127,6 +129,7 @@ def _damped_step(
                 ji = joints[s, i]
                 move = 0.0 if held[i] else b[i, 0] / largest
                 q[t, ji] = min(max(q[t, ji] + move, min(lower[ji], q[t, ji])), max(upper[ji], q[t, ji]))
+    return away
 
 
 class DampedLeastSquares(SiteKinematics):
@@ -162,7 +165,7 @@ class DampedLeastSquares(SiteKinematics):
         self._most = speed * timestep
         self.q, self.codes = np.zeros((trials, robot.n)), np.zeros(trials, dtype=np.int64)
         self._posture = np.zeros((trials, robot.n))
-        self._far = np.zeros(trials, dtype=np.int64)
+        self._far, self._none = np.zeros(trials, dtype=np.int64), np.zeros(trials, dtype=np.int64)
         self._before = np.zeros((trials, robot.n))
         self._collision = SelfCollision(self.tree, s.collision_margin) if s.collision_margin > 0.0 else None
 
@@ -178,7 +181,7 @@ class DampedLeastSquares(SiteKinematics):
         if self._collision is not None:
             self._before[:] = self.q
             apart = self._collision.distance().copy()
-        _damped_step(
+        away = _damped_step(
             tree.jacobian,
             tree.position,
             tree.rotation,
@@ -193,7 +196,7 @@ class DampedLeastSquares(SiteKinematics):
             self.q,
             self._far,
         )
-        self.codes = np.where(self._far > 0, int(ComplyCode.REACH), 0) if self._far.any() else np.zeros_like(self._far)
+        self.codes = np.where(self._far > 0, int(ComplyCode.REACH), 0) if away else self._none
         if self._collision is not None and apart is not None:
             tree.update(self.q, base)
             now = self._collision.distance()

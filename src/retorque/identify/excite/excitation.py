@@ -23,6 +23,8 @@ from retorque.work.errors import RetorqueError
 
 EXTRA_STARTS = 4
 """Further random shapes to try while none has come out within all limits."""
+BOTH = 0.5
+"""Weight of the condition number's logarithm beside the mean information of a parameter."""
 RATE = 100.0
 """Independent samples a second that a log is assumed to give [Hz]."""
 
@@ -37,8 +39,9 @@ class Excitation:
     """Length of one period, about: a whole number of them fills the time [s]."""
     harmonics: int = 5
     """Sines and cosines of each joint."""
-    criterion: Literal["logdet", "condition"] = "logdet"
-    """logdet: most information over all; condition: least difference between the best and worst known parameter."""
+    criterion: Literal["logdet", "condition", "both"] = "logdet"
+    """logdet: most information over all; condition: least difference between the best and worst known parameter;
+    both: a weighted sum of the two."""
     speed: float = 0.5
     """Part of each joint's velocity limit to use."""
     acceleration: float = 4.0
@@ -176,9 +179,8 @@ class _Problem:
 
     def quality(self, measured: Measured) -> float:
         """The criterion alone, smaller is better."""
-        if self.settings.criterion == "condition":
-            return float(np.log(measured.condition))
-        return -measured.log_det / len(self.columns)
+        evenness, known = float(np.log(measured.condition)), -measured.log_det / len(self.columns)
+        return {"logdet": known, "condition": evenness, "both": known + BOTH * evenness}[self.settings.criterion]
 
     def cost(self, vector: Array) -> float:
         """The criterion, with penalties for torque and nearness."""

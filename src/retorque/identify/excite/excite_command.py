@@ -39,8 +39,8 @@ class ExciteSettings:
     """Length of the exciting motion [s]."""
     harmonics: int = 5
     """Sines and cosines of each joint."""
-    criterion: Literal["logdet", "condition"] = "logdet"
-    """logdet: most information over all; condition: the evenest."""
+    criterion: Literal["logdet", "condition", "both"] = "logdet"
+    """logdet: most information over all; condition: the evenest; both: a compromise."""
     speed: float = 0.5
     """Part of each joint's velocity limit to use."""
     acceleration: float = 4.0

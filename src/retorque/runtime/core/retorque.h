@@ -153,6 +153,7 @@ typedef struct {
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still;              /* [rad/s] */
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
+  double youth, again, quiet; /* when an estimate was led astray [s] */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
 } rt_default;

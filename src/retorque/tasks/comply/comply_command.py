@@ -9,7 +9,8 @@ from rich.table import Table
 
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, StrokeDrawing, check_drawing
+from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, StrokeDrawing
+from retorque.tasks.comply.drawing_sites import check_drawing
 from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
 from retorque.tasks.comply.vision_planner import VisionPlanner, VisionSettings

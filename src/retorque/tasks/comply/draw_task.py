@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from retorque.control.comply.torque_compliance import TorqueCompliance
 from retorque.control.controller import Controller
 from retorque.loop.loop import Loop
 from retorque.physics.kernels.compiled_tree import CompiledTree
-from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame, Robot
 from retorque.robots.rotation import from_quaternion
 from retorque.robots.state import Base
@@ -22,100 +21,26 @@ from retorque.sense.wrench_solve import WrenchPrior
 from retorque.simulate.motor_target import MotorTarget, MotorTruth
 from retorque.simulate.scene import Ball, Floor, Object, Scene, Wall
 from retorque.simulate.target import Target
+from retorque.tasks.comply.drawing_sites import SITES, arm, check_drawing, table_site
 from retorque.tasks.comply.method_controller import METHODS, method_controller
 from retorque.tasks.comply.stay import Stay
-from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, StrokeSettings, plan_strokes
+from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePolicy, plan_strokes
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
 from retorque.tasks.comply.torque_arm import TorqueArm
-from retorque.tasks.embodiments import EMBODIMENTS, Embodiment, embodiment
+from retorque.tasks.embodiments import Embodiment, embodiment
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.errors import unknown
 
 PEN_RADIUS = 0.004
 """[m]"""
 PEN_FRICTION = 0.3
 """Of a felt pen on a whiteboard."""
-PEN_LENGTH = 0.1
-"""Of an arm that draws by torque [m]."""
-MOST_ARM_JOINTS, LEAST_REACH = 8, 0.05
-"""An arm has at most so many joints, and moves its hand by so much a radian in every direction at home [m]."""
 ACROSS = 0.2
 """Force across the normal that is expected, as a share of the force along it."""
 SETTLING = 1.0
 """Standing before the drawing begins [s]."""
 FALLEN = 0.7
 """A base below this share of its height has fallen."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DrawingSite:
-    """Where and how a robot draws."""
-
-    site: str
-    """The end-effector frame that holds the pen."""
-    pen: tuple[float, float, float]
-    """The pen's tip in that frame [m]."""
-    offset: tuple[float, float, float]
-    """Centre of the drawing from the tip's place at the start [m]."""
-    normal: tuple[float, float, float]
-    """Out of the board."""
-    up: tuple[float, float, float] = (0.0, 0.0, 1.0)
-    """Up in the drawing."""
-    pose: Mapping[str, float] = field(default_factory=dict)
-    """Joints that stand elsewhere than usual while drawing [rad]."""
-    strokes: StrokeSettings = field(default_factory=StrokeSettings)
-    """Sizes, speeds and gains."""
-    misplaced: float = 0.01
-    """How far the board really is from where it is thought to be [m]."""
-    board: float = 0.3
-    """Half its width and height [m]."""
-    tilted: float = float(np.deg2rad(10.0))
-    """How far it is turned [rad]."""
-
-
-SITES = {
-    "toddlerbot_2xm": DrawingSite(
-        site="right_hand_centre",
-        pen=(0.0, 0.0, -0.06),
-        offset=(0.035, 0.03, 0.05),
-        normal=(-1.0, 0.0, 0.0),
-    ),
-    "arx_x5": DrawingSite(
-        site="end_effector",
-        pen=(0.11, 0.0, 0.0),
-        offset=(0.05, 0.0, 0.0),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
-    ),
-    # The index finger bends against the board; the others are out of the way.
-    "leap_hand": DrawingSite(
-        site="index_tip",
-        pen=(-0.02, 0.005, 0.0),
-        offset=(-0.01, 0.0, -0.02),
-        normal=(1.0, 0.0, 0.0),
-        pose={"mf_mcp": 0.1, "rf_mcp": 0.1, "th_cmc": 0.0, "th_axl": 0.0, "th_mcp": 0.0, "th_ipl": 0.0},
-        strokes=StrokeSettings(
-            size=0.025,
-            force=1.0,
-            normal_stiffness=20.0,
-            tangent_stiffness=200.0,
-            damping_ratio=12.0,
-            contact_speed=0.01,
-            free_speed=0.02,
-            clearance=0.01,
-        ),
-        misplaced=0.004,
-        board=0.022,
-    ),
-    "g1": DrawingSite(
-        site="right_hand",
-        pen=(0.1, 0.0, 0.0),
-        offset=(0.08, 0.0, 0.1),
-        normal=(-1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.12, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
-    ),
-}
-"""By robot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,36 +250,3 @@ def _beyond(frame: Frame, offset: tuple[float, float, float]) -> Frame:
     """A frame further along in the same axes."""
     moved = np.array(frame.position) + from_quaternion(frame.quaternion) @ np.array(offset)
     return replace(frame, position=(float(moved[0]), float(moved[1]), float(moved[2])))
-
-
-def arm(name: str) -> Embodiment:
-    """A torque-controlled arm as an embodiment: its hand is the site."""
-    return Embodiment(robot=name, sites=("end_effector",), stiffness={}, damping={}, prior=WrenchPrior(force=5.0))
-
-
-def table_site(robot: Robot) -> DrawingSite:
-    """A table below the hand of an arm at home, and a pen that points straight down."""
-    turn = RigidBody(robot).frame_pose(robot.end_effector, robot.home)[1]
-    x, y, z = PEN_LENGTH * turn.T @ np.array([0.0, 0.0, -1.0])
-    return DrawingSite(
-        site="end_effector",
-        pen=(float(x), float(y), float(z)),
-        offset=(0.0, 0.0, -0.05),
-        normal=(0.0, 0.0, 1.0),
-        up=(1.0, 0.0, 0.0),
-        strokes=StrokeSettings(size=0.1, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=12.0),
-    )
-
-
-def check_drawing(robot: str) -> None:
-    """Refuse a robot that cannot draw."""
-    if robot in SITES:
-        return
-    found = Robot.load(robot)
-    body = RigidBody(found)
-    reach = np.linalg.svd(body.jacobian(found.end_effector, found.home)[:3], compute_uv=False)
-    if found.floating or found.n > MOST_ARM_JOINTS or robot in EMBODIMENTS or reach[-1] < LEAST_REACH:
-        raise RetorqueError(
-            f"'{robot}' has no pen; robots that draw: {', '.join(SITES)}, and arms by torque such as panda whose home "
-            "is not singular"
-        )

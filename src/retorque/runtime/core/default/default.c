@@ -36,28 +36,36 @@ static rt_filter undo_of(const rt_core *core) {
   return found;
 }
 
+/* Back to the prior, gains believed near one. */
+static void start_again(rt_core *core) {
+  const rt_model *model = core->model;
+  const rt_default *d = &model->defaults;
+  rt_default_state *s = core->defaults.state;
+  rt_filter *filter = &core->recursive.filter;
+  memset(filter->mean, 0, mean_bytes(filter));
+  rt_filter_prior_root(filter);
+  for (int j = 0; j < model->robot.n; j++)
+    for (int a = 0; a < RT_PER_JOINT; a++)
+      memcpy(filter->root + (j * RT_PER_JOINT + a) * filter->step + j * RT_PER_JOINT,
+             d->closed_root + (j * RT_PER_JOINT + a) * RT_PER_JOINT, sizeof(double) * RT_PER_JOINT);
+  copy_to_kept(core);
+  s->own_since = INFINITY;
+  s->refuted = s->learnt_for = 0.0;
+  s->disputed = 0;
+}
+
 void rt_default_reset(rt_core *core) {
   const rt_model *model = core->model;
   const rt_default *d = &model->defaults;
   rt_default_part *p = &core->defaults;
-  rt_filter *filter = &core->recursive.filter;
   const int n = model->robot.n;
   memset(p->state, 0, sizeof *p->state);
-  p->state->own_since = INFINITY;
   memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
-  memset(p->old_means, 0, sizeof(double) * (size_t)(d->snapshots * filter->step));
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
   }
-  for (int j = 0; j < n; j++) /* gains are believed near one */
-    for (int a = 0; a < RT_PER_JOINT; a++)
-      memcpy(filter->root + (j * RT_PER_JOINT + a) * filter->step + j * RT_PER_JOINT,
-             d->closed_root + (j * RT_PER_JOINT + a) * RT_PER_JOINT, sizeof(double) * RT_PER_JOINT);
-  for (int age = 0; age < d->snapshots; age++) {
-    const rt_filter to = kept(core, age);
-    memcpy(to.root, filter->root, root_bytes(filter));
-  }
+  start_again(core);
   rt_explanations_restart(core);
 }
 
@@ -189,6 +197,9 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     s->refuted = 0.0;
     s->disputed = 0;
   }
+  s->quiet_for = s->disputed && !r->state->touching ? s->quiet_for + step_of(model) : 0.0;
+  const int young = s->disputed && s->learnt_for < d->youth && s->rest < d->rest;
+  if (young && s->disputed_for > d->again && s->quiet_for > d->quiet) start_again(core); /* it was led astray */
 }
 
 static void note_rest(rt_core *core) {
@@ -292,6 +303,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   note_rest(core);
   r->state->contact = s->disputed;
   e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
+  if (e->accepted) s->learnt_for += step_of(model);
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }

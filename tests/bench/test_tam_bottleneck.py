@@ -43,5 +43,5 @@ def test_a_small_run_fills_the_table_and_draws_the_picture(tmp_path):
     assert [row.metric for row in report.rows] == ["held-out torque RMSE", "invariance ratio"]
     assert all(np.isfinite(row.mean) and row.paper is not None for row in report.rows)
     assert (tmp_path / "out" / "tsne.png").stat().st_size > 1000
-    with pytest.raises(RetorqueError, match="at least 2 conditions"):
+    with pytest.raises(RetorqueError, match="at least 2 --conditions"):
         run(Settings(conditions=1))

@@ -53,7 +53,11 @@ def run(settings: Settings) -> Report:
     settings.check_jobs()
     world = DrawSettings(robot=settings.robot, shape=settings.shape, trials=settings.trials, seed=settings.seed)
     jobs = [(world, method) for method in settings.methods]
-    ticks = len(DrawTask(world).plan().position)
+    task = DrawTask(world)
+    if task.arm is not None:
+        for method in settings.methods:
+            task.arm.check(method)
+    ticks = len(task.plan().position)
     found = run_jobs(draw, jobs, ticks * len(jobs), "compliance", settings.workers, settings.cluster)
     rows = [
         row for method, result in zip(settings.methods, found, strict=True) for row in _rows(settings, method, result)

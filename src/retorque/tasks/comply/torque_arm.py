@@ -66,12 +66,16 @@ class TorqueArm:
         target.reset(np.tile(start, (self.trials, 1)))
         return target
 
-    def controller(self, method: str, prior: WrenchPrior) -> TorqueCompliance:
-        """The compliant controller of a method."""
+    def check(self, method: str) -> None:
+        """Refuse a method that needs motors."""
         if method not in METHODS:
             raise RetorqueError(
                 f"'{method}' reads motors, which '{self.robot.name}' has no cards of; choose {', '.join(METHODS)}"
             )
+
+    def controller(self, method: str, prior: WrenchPrior) -> TorqueCompliance:
+        """The compliant controller of a method."""
+        self.check(method)
         robot, trials = self.robot, self.trials
         frames = (robot.frame(self.site),)
         tree = CompiledTree(robot, frames, trials)

@@ -180,13 +180,21 @@ def learn_history(
                 _, over, late, _ = env.push(options.take(best), numbers[rows, best])
                 env.begin(over | late)
             x, y = torch.cat(histories), torch.cat(latents)
-            for _ in range(150):
-                chosen = torch.randint(len(x), (512,), generator=generator)
-                loss = nn.functional.mse_loss(network.encoder(x[chosen]), y[chosen])
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                optimiser.step()
-            wrong = float(loss.detach()) ** 0.5
+            wrong = _fit(network.encoder, optimiser, x, y, generator)
             folder.note(step=settings.imagined + settings.steps + number + 1, latent_error=wrong)
             bar.advance(task)
     return wrong
+
+
+def _fit(
+    encoder: nn.Module, optimiser: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor, generator: torch.Generator
+) -> float:
+    """Fit latents (rows, L) to histories (rows, H); RMS error of the last batch."""
+    loss = torch.zeros(())
+    for _ in range(150):
+        chosen = torch.randint(len(x), (512,), generator=generator)
+        loss = nn.functional.mse_loss(encoder(x[chosen]), y[chosen])
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+    return float(loss.detach()) ** 0.5

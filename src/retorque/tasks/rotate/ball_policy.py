@@ -11,40 +11,24 @@ from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.rotation import from_axis_angle
 from retorque.robots.state import State
 from retorque.tasks.rotate.contact_servo import servo_contacts, velocity_at
+from retorque.tasks.rotate.grip_settings import GRAVITY, GripSettings
 from retorque.tasks.rotate.stroke_schedule import StrokeSchedule
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-GRAVITY = 9.81
-"""[m/s²]"""
 PALM = 40.0
 """Stiffness of a palm's orientation, the public code's [N·m/rad]."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BallPolicySettings:
+class BallPolicySettings(GripSettings):
     """How a ball is pressed and turned."""
 
-    grip: float = 2.5
-    """Normal force of a hand; the public code keeps it between 1 and 3 [N]."""
     low: float = 80.0
-    """Stiffness across the motion [N/m]."""
     high: float = 400.0
-    """Stiffness along the motion [N/m]."""
     damping: float = 40.0
-    """[N·s/m]"""
     open: float = 0.02
-    """Distance of the palms from the ball before they close [m]."""
     close: float = 2.0
-    """Time to close [s]."""
-    squeeze: float = 1.0
-    """Time over which the force comes [s]."""
-    begin: float = 4.0
-    """When the ball begins to turn [s]."""
-    follow: float = 2.0
-    """Gain on the angle's error, as the hands tell it [1/s]."""
-    depth: float = 0.0
-    """How far the palms are sent into the ball, for position control [m]."""
 
 
 class BallPolicy:

@@ -11,39 +11,22 @@ from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.rotation import from_axis_angle
 from retorque.robots.state import State
 from retorque.tasks.rotate.contact_servo import TURN_STIFFNESS, servo_contacts
+from retorque.tasks.rotate.grip_settings import GRAVITY, GripSettings
 from retorque.tasks.rotate.hand_objects import TIP_RADIUS, HandObject
 from retorque.tasks.rotate.stroke_schedule import StrokeSchedule
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-GRAVITY = 9.81
-"""[m/s²]"""
-
 
 @dataclass(frozen=True, kw_only=True)
-class HandPolicySettings:
+class HandPolicySettings(GripSettings):
     """How an object is held and moved."""
 
-    grip: float = 2.5
-    """Normal force of the thumb [N]."""
     low: float = 40.0
-    """Stiffness across the motion [N/m]."""
     high: float = 300.0
-    """Stiffness along the motion [N/m]."""
     damping: float = 150.0
-    """Stiff servos with a rigid object between them need more than critical damping [N·s/m]."""
     open: float = 0.012
-    """Distance of the tips from the object before they close [m]."""
     close: float = 1.5
-    """Time to close [s]."""
-    squeeze: float = 1.0
-    """Time over which the grip comes [s]."""
-    begin: float = 4.0
-    """When the object begins to move [s]."""
-    follow: float = 2.0
-    """Gain on the object's pose error, as the fingertips tell it [1/s]."""
-    depth: float = 0.0
-    """How far the tips are sent into the object, for position control [m]."""
 
 
 class HandPolicy:

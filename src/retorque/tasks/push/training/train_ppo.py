@@ -93,10 +93,10 @@ def train(settings: PpoTraining) -> Path:
     env = PushEnv(robot, world(True), settings.seed)
     learner = Learner(network, env, folder, settings)
     levels = LEVELS[:1] if settings.place_only else LEVELS
-    learner.run(settings.imagined, levels)
+    learner.run(learner.updates_of(settings.imagined), levels)
     env.world = world(False)
     learner.ppo = PpoSettings(learning_rate=3e-4)
-    learner.run(settings.imagined + settings.steps, levels)
+    learner.run(learner.updates_of(settings.imagined) + learner.updates_of(settings.steps), levels)
     draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
         "seed": settings.seed,
@@ -161,16 +161,20 @@ class Learner:
         """Of the recent episodes that ended well."""
         return float(np.mean(self._recent)) if self._recent else 0.0
 
-    def run(self, steps: int, levels: tuple[float, ...]) -> None:
-        """Learn until so many pushes were made, through the levels of the curriculum."""
-        if self.steps >= steps:
+    def updates_of(self, pushes: int) -> int:
+        """Updates that so many pushes fill, the last one whole: what was imagined is never taken off the engine."""
+        return -(-pushes // (self.settings.horizon * self.env.trials))
+
+    def run(self, updates: int, levels: tuple[float, ...]) -> None:
+        """Learn until so many updates were made, through the levels of the curriculum."""
+        if self.updates >= updates:
             return
-        begun, each = self.steps, self.settings.horizon * self.env.trials
+        begun, each = self.updates, self.settings.horizon * self.env.trials
         with progress() as bar:
-            task = bar.add_task("push", total=steps, completed=self.steps)
-            while self.steps < steps:
+            task = bar.add_task("push", total=updates * each, completed=self.steps)
+            while self.updates < updates:
                 self._set_level(levels)
-                if self.updates % CHECKPOINT == 0 or self.steps == begun:
+                if self.updates % CHECKPOINT == 0 or self.updates == begun:
                     self._checkpoint()
                 generator = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + self.updates)
                 rollout, reward = self._roll(generator)

@@ -84,9 +84,9 @@ def train(settings: RmaTraining) -> Path:
         return physics.numbers(parameters)
 
     learner = Learner(network, env, folder, settings, renew, PpoSettings(learning_rate=5e-4))
-    learner.run(settings.imagined, (1.0,))
+    learner.run(learner.updates_of(settings.imagined), (1.0,))
     env.world = engine
-    learner.run(settings.imagined + settings.steps, (1.0,))
+    learner.run(learner.updates_of(settings.imagined) + learner.updates_of(settings.steps), (1.0,))
     knowing = learner.share()
     left = learn_history(network, env, (imagined, engine), renew, settings, folder)
     draw_curves(folder.metrics(), settings.out / "curves.png")

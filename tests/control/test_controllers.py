@@ -7,6 +7,7 @@ import pytest
 
 from retorque.control import DirectTorque, JointAction, JointImpedance, OperationalSpace, PoseAction, TorqueAction
 from retorque.control.inverse_kinematics import solve
+from retorque.control.operational_space import seen_in_task
 from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
@@ -86,3 +87,15 @@ def test_inverse_kinematics_says_when_a_pose_is_out_of_reach() -> None:
     turned = body.frame_pose(PANDA.end_effector, PANDA.home)[1]
     _, error = solve(body, PANDA.end_effector, np.array([3.0, 0.0, 0.5]), turned, PANDA.home)
     assert error > 1.0
+
+
+def test_what_moves_the_hand_is_the_pseudo_inverse_at_singular_postures_too() -> None:
+    body, rng = RigidBody(PANDA), np.random.default_rng(0)
+    q = PANDA.home + 0.4 * rng.standard_normal((6, 7))
+    q[1] = 0.0  # stretched
+    jacobian, joints = body.jacobian(PANDA.end_effector, q), rng.standard_normal((6, 7))
+    jacobian[2, 3] = 0.0  # exactly singular
+    wanted = np.matmul(np.linalg.pinv(jacobian, rcond=1e-4), np.matmul(jacobian, joints[..., None]))[..., 0]
+    np.testing.assert_allclose(seen_in_task(jacobian, joints), wanted, atol=1e-9)
+    np.testing.assert_allclose(seen_in_task(jacobian[0], joints[0]), wanted[0], atol=1e-12)  # one robot
+    np.testing.assert_allclose(seen_in_task(jacobian[2], joints[2]), wanted[2], atol=1e-9)

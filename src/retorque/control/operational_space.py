@@ -15,6 +15,9 @@ from retorque.robots.robot import Frame, Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
+WELL_CONDITIONED = 1e6
+"""Condition number of J Jᵀ up to which it is inverted."""
+
 
 class OperationalSpace(Controller[PoseAction]):
     """τ = Jᵀ (Kp e + Kd ė) + N (k (q_home - q) - d q̇) + h(q, q̇), N = 1 - J⁺J.
@@ -56,9 +59,30 @@ class OperationalSpace(Controller[PoseAction]):
         wrench = self.stiffness * error + self.damping * rate
         transpose = np.swapaxes(jacobian, -1, -2)
         posture = self.nullspace_stiffness * (self.robot.home - q) - self.nullspace_damping * qd
-        in_task = np.matmul(np.linalg.pinv(jacobian, rcond=1e-4), np.matmul(jacobian, posture[..., None]))[..., 0]
-        torque = np.matmul(transpose, wrench[..., None])[..., 0] + posture - in_task + self.body.bias(q, qd)
+        seen = seen_in_task(jacobian, posture)
+        torque = np.matmul(transpose, wrench[..., None])[..., 0] + posture - seen + self.body.bias(q, qd)
         return Command(torque=torque)
+
+
+def seen_in_task(jacobian: Array, joints: Array) -> Array:
+    """J⁺J of joint vectors (..., n): what of them moves the hand, for Jacobians (..., 6, n).
+
+    Away from singular postures by J⁺ = Jᵀ (J Jᵀ)⁻¹, several times faster than the singular values that others need.
+    """
+    transpose = np.swapaxes(jacobian, -1, -2)
+    moved = np.matmul(jacobian, joints[..., None])
+    square = np.matmul(jacobian, transpose)
+    try:
+        inverse = np.linalg.inv(square)
+    except np.linalg.LinAlgError:  # one of them is exactly singular
+        inverse = np.full_like(square, np.inf)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(square).sum(axis=-1).max(axis=-1) * np.abs(inverse).sum(axis=-1).max(axis=-1)
+        found = np.matmul(transpose, np.matmul(inverse, moved))[..., 0]
+    bad = np.asarray(~(size < WELL_CONDITIONED))
+    if bad.any():
+        found[bad] = np.matmul(np.linalg.pinv(jacobian[bad], rcond=1e-4), moved[bad])[..., 0]
+    return found
 
 
 def rotation_error(rotation: Array, target: Array) -> Array:

@@ -79,7 +79,7 @@ def test_half_a_turn_of_the_box_leaves_its_corners_and_keypoints_hang_on_the_han
 
 def test_numpy_and_pytorch_make_the_same_of_what_they_see() -> None:
     torch = pytest.importorskip("torch")
-    from retorque.tasks.push.box_clouds import UNIT, scaled
+    from retorque.tasks.push.box_clouds import CENTRE, UNIT, cloud_centre, scaled
     from retorque.tasks.push.training.student_module import Looks, Student
 
     tensors = _tensors()
@@ -89,8 +89,11 @@ def test_numpy_and_pytorch_make_the_same_of_what_they_see() -> None:
     points, there = 0.5 + 0.1 * rng.standard_normal((2, 3, VIEWS * POINTS, 3)), rng.uniform(size=(2, 3, 192)) > 0.4
     there[0, 1] = False  # nothing is seen
     hand, goal = rng.standard_normal((2, 3, 20, 3)), rng.standard_normal((2, 3, 8, 3))
-    flat = [scaled(x).reshape(2, 3, -1) for x in (hand, goal, goal)]
-    looks = Looks(*(torch.as_tensor(x.astype(np.float32)) for x in (scaled(points), there, *flat, goal, goal)))
+    centre = cloud_centre(points, there)
+    np.testing.assert_allclose(centre[0, 1], CENTRE)
+    near, place = scaled(points, centre).reshape(points.shape), (centre - CENTRE) / UNIT
+    parts = (near, there, scaled(hand, centre), place, scaled(goal, centre), goal, goal, goal)
+    looks = Looks(*(torch.as_tensor(x.astype(np.float32)) for x in parts))
     with torch.no_grad():
         preference, ends, corners = (x.numpy() for x in trained(looks))
     memory = np.zeros((3, SMALL.memory))
@@ -98,9 +101,9 @@ def test_numpy_and_pytorch_make_the_same_of_what_they_see() -> None:
         choice = own(points[k], there[k], hand[k], goal[k], memory)
         memory = choice.memory
         np.testing.assert_allclose(choice.preference, preference[k], atol=1e-4)
-        np.testing.assert_allclose(choice.first, [0.53, 0.0] + UNIT * ends[k, ..., :2], atol=1e-5)
-        np.testing.assert_allclose(choice.last, [0.53, 0.0] + UNIT * ends[k, ..., 2:4], atol=1e-5)
-        np.testing.assert_allclose(scaled(choice.vertices).reshape(3, -1), corners[k], atol=1e-4)
+        np.testing.assert_allclose(choice.first, centre[k, :, None, :2] + UNIT * ends[k, ..., :2], atol=1e-5)
+        np.testing.assert_allclose(choice.last, centre[k, :, None, :2] + UNIT * ends[k, ..., 2:4], atol=1e-5)
+        np.testing.assert_allclose(scaled(choice.vertices, centre[k]), corners[k], atol=1e-4)
 
 
 def test_the_teacher_tells_the_push_that_it_would_do_itself() -> None:

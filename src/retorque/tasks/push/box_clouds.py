@@ -19,7 +19,7 @@ VIEWS = 2
 TALLEST = 0.15
 """Points higher than this are the arm's [m]."""
 CENTRE, UNIT = np.array([0.53, 0.0, 0.05]), 0.1
-"""Where coordinates count from, and what counts as one [m]."""
+"""Where a cloud is on average, and what counts as one [m]."""
 KEYPOINTS = np.array(
     [(x, y, z) for z in (0.0, -0.03, -0.06, -0.09, -0.12) for x, y in product((-0.01, 0.01), (-0.04, 0.04))]
 )
@@ -83,6 +83,16 @@ def box_vertices(pose: Array) -> Array:
     return np.concatenate([flat, height], axis=-1)
 
 
-def scaled(points: Array) -> Array:
-    """Points (..., 3) [m] as the network sees them."""
-    return (points - CENTRE) / UNIT
+def cloud_centre(points: Array, there: Array) -> Array:
+    """Where coordinates count from, (..., 3): above the mean of the points (..., k, 3) that are there [m].
+
+    What is seen and what is done then look alike wherever the box stands.
+    """
+    count = there.sum(axis=-1)[..., None]
+    mean = np.sum(points * there[..., None], axis=-2) / np.maximum(count, 1)
+    return np.concatenate([np.where(count > 0, mean, CENTRE)[..., :2], np.full((*mean.shape[:-1], 1), CENTRE[2])], -1)
+
+
+def scaled(points: Array, centre: Array) -> Array:
+    """Points (..., k, 3) [m] as the network sees them, flat (..., 3 k)."""
+    return ((points - centre[..., None, :]) / UNIT).reshape(*points.shape[:-2], -1)

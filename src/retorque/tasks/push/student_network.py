@@ -10,7 +10,7 @@ import numpy as np
 
 from retorque.learn.weights import check_only, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
-from retorque.tasks.push.box_clouds import CENTRE, KEYPOINTS, POINTS, UNIT, VIEWS, scaled
+from retorque.tasks.push.box_clouds import CENTRE, KEYPOINTS, POINTS, UNIT, VIEWS, cloud_centre, scaled
 from retorque.tasks.push.push_choice import SHIFT, SIDES
 from retorque.tasks.push.push_model import FOLDER, SHAPE
 from retorque.tasks.push.push_network import dense_layers, through
@@ -26,8 +26,8 @@ ENDS = 5
 """Numbers of a push: where the hand begins, where it stops, how much higher than usual."""
 VERTICES = 24
 """Numbers of the box's corners."""
-CONTEXT = 3 * len(KEYPOINTS) + VERTICES
-"""Numbers beside the cloud: the hand's keypoints and the goal's corners."""
+CONTEXT = 3 * len(KEYPOINTS) + VERTICES + 3
+"""Numbers beside the cloud: the hand's keypoints, the goal's corners, and where the cloud is."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,13 @@ class StudentNetwork:
             memory: (k, memory) after the last look, zero at first.
         """
         source = np.broadcast_to(np.repeat(np.eye(VIEWS), POINTS, axis=0), (*points.shape[:2], VIEWS))
-        each = through(self._points, np.concatenate([scaled(points), source], axis=-1).astype(np.float32))
+        centre = cloud_centre(points, there)
+        near = scaled(points, centre).reshape(points.shape)
+        each = through(self._points, np.concatenate([near, source], axis=-1).astype(np.float32))
         count = np.maximum(there.sum(axis=1, keepdims=True), 1)
         pooled = np.where(there[..., None], each, 0.0).sum(axis=1) / count  # masked mean
-        wanted = scaled(goal).reshape(len(goal), -1)
-        beside = np.concatenate([scaled(hand).reshape(len(hand), -1), wanted], axis=-1)
+        wanted = scaled(goal, centre)
+        beside = np.concatenate([scaled(hand, centre), wanted, (centre - CENTRE) / UNIT], axis=-1)
         x = _elu(through(self._body, np.concatenate([pooled, beside], axis=-1).astype(np.float32)))
         memory = self._remember(x, memory.astype(np.float32))
         corners = through(self._corners, memory)
@@ -111,10 +113,10 @@ class StudentNetwork:
         ends = out[:, CHOICES:].reshape(-1, SIDES, ENDS)
         return StudentChoice(
             preference=out[:, :CHOICES],
-            first=CENTRE[:2] + UNIT * ends[..., :2],
-            last=CENTRE[:2] + UNIT * ends[..., 2:4],
+            first=centre[:, None, :2] + UNIT * ends[..., :2],
+            last=centre[:, None, :2] + UNIT * ends[..., 2:4],
             up=SHIFT * np.clip(ends[..., 4], -1.0, 1.0),
-            vertices=CENTRE + UNIT * corners.reshape(-1, 8, 3).astype(float),
+            vertices=centre[:, None] + UNIT * corners.reshape(-1, 8, 3).astype(float),
             memory=memory,
         )
 

@@ -10,11 +10,13 @@ import torch
 from retorque.robots.robot import Robot
 from retorque.tasks.policy_task import Robots
 from retorque.tasks.push.box_clouds import (
+    CENTRE,
     POINTS,
     UNIT,
     VIEWS,
     BoxClouds,
     box_vertices,
+    cloud_centre,
     half_turned,
     hand_points,
     scaled,
@@ -128,16 +130,21 @@ class Classroom:
         box[..., :2] += shift[:, :2]
         goal[..., :2] += shift[:, :2]
         chosen, ends = advice(self.teacher, box.reshape(-1, 3), goal.reshape(-1, 3))
-        scale = np.array([UNIT] * 4 + [SHIFT])
-        centre = np.array([*scaled(np.zeros(3))[:2]] * 2 + [0.0])
+        points = points + shift[:, None]
+        centre = cloud_centre(points, there)
+        ends = ends.reshape(*box.shape[:2], SIDES, ENDS)
+        from_centre = (
+            ends - np.concatenate([centre[..., :2], centre[..., :2], 0.0 * centre[..., :1]], axis=-1)[:, :, None]
+        )
         parts = (
-            scaled(points + shift[:, None]),
+            scaled(points, centre).reshape(points.shape),
             there,
-            scaled(hand_points(hand + shift, self._rotation)).reshape(*box.shape[:2], -1),
-            scaled(box_vertices(goal)).reshape(*box.shape[:2], -1),
-            scaled(box_vertices(box)).reshape(*box.shape[:2], -1),
+            scaled(hand_points(hand + shift, self._rotation), centre),
+            (centre - CENTRE) / UNIT,
+            scaled(box_vertices(goal), centre),
+            scaled(box_vertices(box), centre),
             chosen.reshape(*box.shape[:2], CHOICES),
-            (ends / scale + centre).reshape(*box.shape[:2], SIDES, ENDS),
+            from_centre / np.array([UNIT] * 4 + [SHIFT]),
         )
         return Looks(*(torch.as_tensor(part.astype(np.float32)) for part in parts))
 

@@ -28,6 +28,8 @@ class Looks:
     """(..., points)"""
     hand: Tensor
     """(..., 60)"""
+    place: Tensor
+    """(..., 3) where the cloud is, from which everything else counts."""
     goal: Tensor
     """(..., VERTICES)"""
     corners: Tensor
@@ -60,7 +62,7 @@ class Student(nn.Module):
         source = torch.eye(VIEWS).repeat_interleave(of_each, dim=0).expand(*looks.points.shape[:-1], VIEWS)
         each = self.points(torch.cat([looks.points, source], dim=-1)) * looks.there[..., None]
         pooled = each.sum(-2) / looks.there.sum(-1, keepdim=True).clamp(min=1.0)
-        x = nn.functional.elu(self.body(torch.cat([pooled, looks.hand, looks.goal], dim=-1)))
+        x = nn.functional.elu(self.body(torch.cat([pooled, looks.hand, looks.goal, looks.place], dim=-1)))
         memory, kept = torch.zeros(x.shape[1], self.shape.memory), []
         for now in x:
             memory = self.memory(now, memory)

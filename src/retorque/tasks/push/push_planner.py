@@ -100,17 +100,16 @@ def push_legs(
         last: where they stop (trials, 2) [m].
         length: of the push (trials,) [m].
         stay: do not come down.
-        up: how much higher than usual the push is (trials,) [m]; a hand that sags is led over the box higher, too.
+        up: how much higher than usual the push is (trials,) [m].
     """
     low = SAFE if stay else HEIGHT + up
-    safe = SAFE + np.maximum(up, 0.0)
 
     def at(place: Array, height: Array | float) -> Array:
         return np.column_stack([place, np.broadcast_to(height, len(place))])
 
-    lifted = at(hand[:, :2], safe)
-    points = [hand, lifted, at(first, safe), at(first, low), at(last, low), at(last, low), at(last, safe)]
-    climb = np.abs(hand[:, 2] - safe)
+    lifted = at(hand[:, :2], SAFE)
+    points = [hand, lifted, at(first, SAFE), at(first, low), at(last, low), at(last, low), at(last, SAFE)]
+    climb = np.abs(hand[:, 2] - SAFE)
     across = np.linalg.norm(first - hand[:, :2], axis=-1)
     times = [
         np.clip(climb / 0.3, 1e-3, 1.5),

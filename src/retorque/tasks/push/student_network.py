@@ -20,6 +20,8 @@ from retorque.work.errors import RetorqueError
 NETWORK, FORMAT = "push student", 1
 STUDENT = FOLDER / "push-student.safetensors"
 """The one on board."""
+POINT = 3 + 3 + VIEWS
+"""Numbers of a point: where it is, squares and product of x and y, whose means show how the box is turned, its view."""
 CHOICES = SIDES + 1
 """The four sides, and to rest."""
 ENDS = 5
@@ -34,8 +36,8 @@ CONTEXT = 3 * len(KEYPOINTS) + VERTICES + 3
 class StudentShape:
     """Sizes."""
 
-    features: int = 128
-    """Of the pooled cloud."""
+    features: int = 64
+    """Of a point; the cloud's are their means and their largest values (the paper pools by the mean alone)."""
     memory: int = 96
     """Of the recurrent unit."""
     width: int = 128
@@ -78,9 +80,9 @@ class StudentNetwork:
             for layers in (self._points, self._body, self._corners, self._head)
         ]
         wanted = [
-            (3 + VIEWS, shape.features),
-            (shape.features + CONTEXT, shape.width),
-            (shape.memory, VERTICES),
+            (POINT, shape.features),
+            (2 * shape.features + CONTEXT, shape.width),
+            (shape.memory + 2 * shape.features, VERTICES),
             (shape.memory + 2 * VERTICES, CHOICES + SIDES * ENDS),
         ]
         gates = [self._w.get(f"memory.{name}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
@@ -101,14 +103,18 @@ class StudentNetwork:
         source = np.broadcast_to(np.repeat(np.eye(VIEWS), POINTS, axis=0), (*points.shape[:2], VIEWS))
         centre = cloud_centre(points, there)
         near = scaled(points, centre).reshape(points.shape)
-        each = through(self._points, np.concatenate([near, source], axis=-1).astype(np.float32))
-        count = np.maximum(there.sum(axis=1, keepdims=True), 1)
-        pooled = np.where(there[..., None], each, 0.0).sum(axis=1) / count  # masked mean
+        x, y = near[..., :1], near[..., 1:2]
+        told = np.concatenate([near, x * x, x * y, y * y, source], axis=-1)
+        each = through(self._points, told.astype(np.float32))
+        count = there.sum(axis=1, keepdims=True)
+        mean = np.where(there[..., None], each, 0.0).sum(axis=1) / np.maximum(count, 1)
+        most = np.where(there[..., None], each, -np.inf).max(axis=1)
+        pooled = np.concatenate([mean, np.where(count > 0, most, 0.0)], axis=-1)
         wanted = scaled(goal, centre)
         beside = np.concatenate([scaled(hand, centre), wanted, (centre - CENTRE) / UNIT], axis=-1)
-        x = _elu(through(self._body, np.concatenate([pooled, beside], axis=-1).astype(np.float32)))
-        memory = self._remember(x, memory.astype(np.float32))
-        corners = through(self._corners, memory)
+        felt = _elu(through(self._body, np.concatenate([pooled, beside], axis=-1).astype(np.float32)))
+        memory = self._remember(felt, memory.astype(np.float32))
+        corners = through(self._corners, np.concatenate([memory, pooled.astype(np.float32)], axis=-1))
         out = through(self._head, np.concatenate([memory, corners, wanted.astype(np.float32)], axis=-1)).astype(float)
         ends = out[:, CHOICES:].reshape(-1, SIDES, ENDS)
         return StudentChoice(

@@ -35,7 +35,7 @@ LOOKS = 8
 """Of an episode."""
 SAG = (-0.06, 0.02)
 """How far from where it should be the hand may be while the student looks, upwards [m]."""
-LEARNT = POINTS // 2
+LEARNT = POINTS // 3
 """Points of each view that a step learns from, others every time."""
 MOVED = 0.03
 """Lessons are learnt with everything moved by up to this much along the table [m]."""

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from retorque.tasks.push.box_clouds import VIEWS
 from retorque.tasks.push.push_choice import SIDES
-from retorque.tasks.push.student_network import CHOICES, CONTEXT, ENDS, VERTICES, StudentShape
+from retorque.tasks.push.student_network import CHOICES, CONTEXT, ENDS, POINT, VERTICES, StudentShape
 from retorque.tasks.push.training.actor_critic import mlp
 
 OTHER_SIDES = 0.05
 """Weight of pushes at sides that the teacher would not choose."""
-PUSHES, CORNERS = 4.0, 4.0
+PUSHES, CORNERS = 6.0, 12.0
 """Weights of where the hand goes and of the box's corners, beside that of the choice."""
 
 
@@ -50,25 +50,30 @@ class Student(nn.Module):
     def __init__(self, shape: StudentShape):
         super().__init__()
         self.shape = shape
-        self.points = mlp(3 + VIEWS, 32, 64, shape.features)
-        self.body = mlp(shape.features + CONTEXT, shape.width)
+        self.points = mlp(POINT, 32, 64, shape.features)
+        self.body = mlp(2 * shape.features + CONTEXT, shape.width)
         self.memory = nn.GRUCell(shape.width, shape.memory)
-        self.corners = mlp(shape.memory, shape.width, VERTICES)
+        self.corners = mlp(shape.memory + 2 * shape.features, shape.width, VERTICES)
         self.head = mlp(shape.memory + 2 * VERTICES, shape.width, shape.width, CHOICES + SIDES * ENDS)
 
     def forward(self, looks: Looks) -> tuple[Tensor, Tensor, Tensor]:
         """Preferences (..., CHOICES), pushes (..., SIDES, ENDS) and corners (..., VERTICES) of every look."""
         of_each = looks.points.shape[-2] // VIEWS
         source = torch.eye(VIEWS).repeat_interleave(of_each, dim=0).expand(*looks.points.shape[:-1], VIEWS)
-        each = self.points(torch.cat([looks.points, source], dim=-1)) * looks.there[..., None]
-        pooled = each.sum(-2) / looks.there.sum(-1, keepdim=True).clamp(min=1.0)
-        x = nn.functional.elu(self.body(torch.cat([pooled, looks.hand, looks.goal, looks.place], dim=-1)))
-        memory, kept = torch.zeros(x.shape[1], self.shape.memory), []
-        for now in x:
+        x, y = looks.points[..., :1], looks.points[..., 1:2]
+        told = torch.cat([looks.points, x * x, x * y, y * y, source], dim=-1)
+        each, there = self.points(told), looks.there[..., None]
+        count = looks.there.sum(-1, keepdim=True)
+        mean = (each * there).sum(-2) / count.clamp(min=1.0)
+        most = each.masked_fill(there < 0.5, -torch.inf).amax(-2)
+        pooled = torch.cat([mean, torch.where(count > 0.0, most, 0.0)], dim=-1)
+        felt = nn.functional.elu(self.body(torch.cat([pooled, looks.hand, looks.goal, looks.place], dim=-1)))
+        memory, kept = torch.zeros(felt.shape[1], self.shape.memory), []
+        for now in felt:
             memory = self.memory(now, memory)
             kept.append(memory)
         remembered = torch.stack(kept)
-        corners = self.corners(remembered)
+        corners = self.corners(torch.cat([remembered, pooled], dim=-1))
         out = self.head(torch.cat([remembered, corners, looks.goal], dim=-1))
         return out[..., :CHOICES], out[..., CHOICES:].unflatten(-1, (SIDES, ENDS)), corners
 

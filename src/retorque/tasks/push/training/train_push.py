@@ -26,16 +26,16 @@ class PushTeacher(JobSettings):
     """Planner: pushes simulated together."""
     steps: int = 0
     """Training steps of the planner's model, the policy's pushes on the engine, or the student's steps in a round; 0:
-    6,000, 20,000 and 800."""
+    6,000, 20,000 and 400."""
     imagined: int = 400_000
     """PPO: pushes in the planner's forward model before those on the engine."""
-    environments: int = 128
-    """PPO, student: boxes pushed together."""
+    environments: int = 0
+    """PPO, student: boxes pushed together; 0: 128 and 64."""
     place_only: bool = False
     """PPO: learn to push to a place, whatever the yaw."""
     width: int = 128
     """Planner, PPO: of the two hidden layers."""
-    rounds: int = 16
+    rounds: int = 8
     """Student: rounds of pushing and learning."""
     teacher: Path = PPO
     """Student: weights of the policy that it learns from."""
@@ -53,7 +53,7 @@ def train(settings: PushTeacher) -> Path:
             robot=s.robot,
             imagined=s.imagined,
             steps=s.steps or 20_000,
-            environments=s.environments,
+            environments=s.environments or 128,
             place_only=s.place_only,
             width=s.width,
             seed=s.seed,
@@ -65,8 +65,8 @@ def train(settings: PushTeacher) -> Path:
             train_student.StudentTraining(
                 robot=s.robot,
                 rounds=s.rounds,
-                environments=s.environments,
-                steps=s.steps or 800,
+                environments=s.environments or 64,
+                steps=s.steps or 400,
                 teacher=s.teacher,
                 seed=s.seed,
                 out=s.out,

@@ -35,15 +35,15 @@ class StudentTraining:
 
     robot: str = "panda"
     """An arm whose gripper points down at home."""
-    rounds: int = 16
+    rounds: int = 8
     """Of pushing and learning; in the first the teacher pushes."""
-    environments: int = 128
+    environments: int = 64
     """Boxes pushed together in a round."""
-    steps: int = 800
+    steps: int = 400
     """Learning steps of a round."""
-    batch: int = 32
+    batch: int = 24
     """Episodes in a step."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 3e-3
     """Of Adam at first; it falls to a tenth."""
     teacher: Path = PPO
     """Weights of the policy that says what to do."""

@@ -26,6 +26,7 @@ from retorque.tasks.push.push_choice import (
     BoxView,
     sense,
     shifted,
+    shifted_ends,
 )
 from retorque.tasks.push.push_model import load_push_model, save_push_model
 from retorque.tasks.push.push_network import HISTORY, OUTPUTS, PushNetwork, load_push_network, save_push_network
@@ -366,3 +367,18 @@ def test_rma_learns_from_robots_that_differ(tmp_path: Path) -> None:
     assert np.abs(numbers - physics.numbers(physics.draw(4))).max() > 0.1
     with pytest.raises(RetorqueError, match="push policy weights"):
         train_rma.train(replace(settings, start=tmp_path / "rma" / "checkpoint.safetensors", out=tmp_path / "other"))
+
+
+def test_a_hand_that_does_not_sag_never_begins_nearer_to_the_box_than_meant() -> None:
+    task, rng = BoxTask(PANDA, 30, 1000), np.random.default_rng(0)
+    pushes, shift = Pushes.sample((30,), rng), rng.uniform(-SHIFT, SHIFT, (30, 3))
+    first, last = pushes.ends(task.start)
+    direction = (last - first) / np.linalg.norm(last - first, axis=-1, keepdims=True)
+    ahead = np.sum(shift[:, :2] * direction, axis=-1)
+    for sags in (True, False):
+        begin, end = shifted_ends(pushes, task.start, shift, sags=sags)
+        np.testing.assert_allclose(end, last + shift[:, :2])
+        moved = np.sum((begin - first) * direction, axis=-1)
+        np.testing.assert_allclose(moved, ahead if sags else np.minimum(ahead, 0.0), atol=1e-12)
+        aside = (begin - first) - moved[:, None] * direction
+        np.testing.assert_allclose(aside, shift[:, :2] - ahead[:, None] * direction, atol=1e-12)

@@ -72,6 +72,25 @@ def shifted(numbers: Array) -> Array:
     return SHIFT * np.clip(np.nan_to_num(numbers[..., 3:], nan=0.0), -1.0, 1.0)
 
 
+def shifted_ends(pushes: Pushes, box: Array, shift: Array, *, sags: bool) -> tuple[Array, Array]:
+    """Where the hand is told to begin and to stop (..., 2) [m], its target shifted (..., 3).
+
+    A hand that does not sag would come down on the box where it is shifted towards it: it begins no nearer than meant.
+
+    Args:
+        pushes: (...).
+        box: (..., 3) x, y [m] and yaw [rad].
+        shift: (..., 3) along the world's axes [m].
+        sags: whether the shift makes up for a hand that is not where it is told to be.
+    """
+    first, last = pushes.ends(box)
+    way = last - first
+    direction = way / np.linalg.norm(way, axis=-1, keepdims=True)
+    nearer = np.maximum(np.sum(shift[..., :2] * direction, axis=-1, keepdims=True), 0.0)
+    begin = shift[..., :2] if sags else shift[..., :2] - nearer * direction
+    return first + begin, last + shift[..., :2]
+
+
 SENSED = 3 + 3 + SIDES + NUMBERS + 7
 """Numbers that the history holds of a push."""
 

@@ -7,10 +7,10 @@ import numpy as np
 from retorque.control.action import PoseAction
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-from retorque.tasks.push.push_choice import SENSED, BoxView, sense, shifted
+from retorque.tasks.push.push_choice import SENSED, BoxView, sense, shifted, shifted_ends
 from retorque.tasks.push.push_network import HISTORY, PushNetwork
 from retorque.tasks.push.push_planner import PushPlanner, push_legs
-from retorque.tasks.push.pushes import Pushes, change_of
+from retorque.tasks.push.pushes import CLEARANCE, Pushes, change_of
 from retorque.work.array import Array
 
 
@@ -26,7 +26,7 @@ class NetworkPush(PushPlanner):
 
     def __init__(self, robot: Robot, goal: Array, network: PushNetwork, *, any_yaw: bool = False):
         super().__init__(robot, goal, any_yaw=any_yaw)
-        self.network = network
+        self.network, self._sags = network, network.latent > 0
 
     def reset(self, state: State) -> None:
         super().reset(state)
@@ -49,8 +49,9 @@ class NetworkPush(PushPlanner):
         options = view.pushes(numbers)
         best = np.argmax(np.where(view.reachable(options), np.nan_to_num(preference, nan=-1e9), -np.inf), axis=-1)
         chosen, shift = options.take(best), shifted(numbers)[np.arange(len(best)), best]
-        first, last = (point + shift[:, :2] for point in chosen.ends(view.box))
-        self._legs.begin(push, time, *push_legs(self._legs.last, first, last, chosen.length, up=shift[:, 2]))
+        first, last = shifted_ends(chosen, view.box, shift, sags=self._sags)
+        length = np.linalg.norm(last - first, axis=-1) - CLEARANCE
+        self._legs.begin(push, time, *push_legs(self._legs.last, first, last, length, up=shift[:, 2]))
         self._box = np.where(push[:, None], box, np.where(idle[:, None], np.nan, self._box))
         for mine, new in ((self._did.face, chosen.face), (self._did.offset, chosen.offset)):
             mine[push] = new[push]

@@ -22,7 +22,7 @@ from retorque.tasks.push.box_clouds import (
     scaled,
 )
 from retorque.tasks.push.box_task import FARTHEST, NEAR, TURNED, YAW, BoxTask, errors
-from retorque.tasks.push.push_choice import SENSED, SHIFT, SIDES, BoxView, shifted
+from retorque.tasks.push.push_choice import SENSED, SHIFT, SIDES, BoxView, shifted, shifted_ends
 from retorque.tasks.push.push_network import HISTORY, PushNetwork
 from retorque.tasks.push.push_planner import ARRIVED, HEIGHT, SAFE
 from retorque.tasks.push.student_network import CHOICES, ENDS, StudentNetwork
@@ -157,7 +157,8 @@ def advice(teacher: PushNetwork, box: Array, goal: Array) -> tuple[Array, Array]
     preference = np.where(view.reachable(options), preference, -np.inf)
     likely = np.exp(preference - preference.max(axis=-1, keepdims=True))
     shift = shifted(numbers)
-    first, last = (end + shift[..., :2] for end in options.ends(np.broadcast_to(box[:, None], (len(box), SIDES, 3))))
+    boxes = np.broadcast_to(box[:, None], (len(box), SIDES, 3))
+    first, last = shifted_ends(options, boxes, shift, sags=teacher.latent > 0)
     told = np.concatenate([first, last, shift[..., 2:]], axis=-1)
     side = np.where(half_turned(box[:, 2])[:, None], options.face ^ 1, options.face)  # opposite sides differ by a bit
     chosen, ends = np.zeros((len(box), CHOICES)), np.zeros_like(told)

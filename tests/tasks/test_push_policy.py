@@ -118,7 +118,7 @@ def test_weights_of_the_wrong_width_robot_or_task_are_refused(tmp_path: Path) ->
             PushNetwork(torn)
     with pytest.raises(RetorqueError, match="push policy takes"):
         PushNetwork({})
-    with pytest.raises(RetorqueError, match="lack 'actor.0.bias'"):
+    with pytest.raises(RetorqueError, match=r"lack 'actor\.0\.bias'"):
         PushNetwork({name: value for name, value in good.items() if name != "actor.0.bias"})
     path = save_push_network(tmp_path / "p.safetensors", good, PANDA, {})
     assert load_push_network(path, PANDA).latent == 0

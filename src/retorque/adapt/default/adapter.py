@@ -27,8 +27,8 @@ AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
-LASTING = 0.4
-"""[s]"""
+LASTING, TOUCHED = 0.4, 1.2
+"""When it is taken to last, and when the estimate learns on under it: short pushes swing too much to learn beside [s]."""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 STRADDLE = 0.04
@@ -151,7 +151,7 @@ class Default(TamRecursive):
         for back, age in ((begins & ~sudden & ~wrong, 0), (lasts, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
-        self._forget_noise(begins)
+        self._forget_noise(begins, begins & ~sudden)
         if begins.any() or lasts.any():
             expected, spread = self._filter.predict(equation.rows)
             innovation = equation.torque - equation.prior - expected
@@ -247,7 +247,7 @@ class Default(TamRecursive):
         as friction that turns with the motion, is the robot's own."""
         ready = np.zeros(self.trials, dtype=bool)
         ready[weighed] = True
-        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (self._rest < REST)
+        ready &= self.disputed & (self._disputed_for > TOUCHED) & (self._rest < REST)
         part, trials = self.model.touch_part, np.flatnonzero(ready)
         self._filter.renew(np.flatnonzero(ready & ~self._under_touch), part)
         self._under_touch = ready | (self._under_touch & self.disputed)
@@ -311,9 +311,9 @@ class Default(TamRecursive):
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
         self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
-    def _forget_noise(self, which: Array) -> None:
-        """What a touch adds to the residuals is neither noise nor evidence: back to what was before it began."""
-        self._evidence = np.where(which, self._old_evidence[0], self._evidence)
+    def _forget_noise(self, which: Array, crept: Array) -> None:
+        """What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before."""
+        self._evidence = np.where(crept, self._old_evidence[0], self._evidence)
         noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)

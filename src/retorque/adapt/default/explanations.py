@@ -21,6 +21,8 @@ PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
+FORGIVEN = 3.0
+"""Log odds by which it is ever taken to be behind: however hard a touch was, it is soon over."""
 MOST_GAIN = 0.3
 """Largest change of the drives that is taken for one."""
 OWN_WIDTH = 0.05
@@ -105,6 +107,8 @@ class Explanations:
             rows = np.zeros((len(y), n, own.shape[-1]))
             rows[:, j] = own[:, j]
             hypothesis.take(which, y, rows, noise, w)
+        outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
+        np.maximum(self._nothing.recent, outside - FORGIVEN, out=self._nothing.recent)
 
     def _touches(self, q: Array) -> tuple[Array, Array]:
         """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""

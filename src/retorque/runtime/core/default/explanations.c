@@ -108,6 +108,14 @@ static void touches(const rt_model *model, const double *q, double *hand, double
   }
 }
 
+/* How well the best touch has explained the last measurements. */
+static double touch_recent(const rt_core *core) {
+  const double *recent = core->defaults.recent;
+  double best = recent[HAND];
+  for (int k = ARM; k <= ANYTHING; k++) best = recent[k] > best ? recent[k] : best;
+  return best;
+}
+
 /* Weigh one averaged equation: y (n) is what the estimate does not explain, with its covariance (n, n). */
 void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, const double *noise) {
   const rt_model *model = core->model;
@@ -140,6 +148,8 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
     own[3] = e->velocity[j];
     take(core, JOINTS + j, y, rows, noise);
   }
+  const double least = touch_recent(core) - model->defaults.forgiven;
+  if (core->defaults.recent[NOTHING] < least) core->defaults.recent[NOTHING] = least;
 }
 
 /* Whether the payload and the drives' factor that fit best could be. */
@@ -169,10 +179,7 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
 
 /* Whether nothing at all has lately been as good an explanation as a touch that lasts. */
 int rt_explanations_over(const rt_core *core) {
-  const double *recent = core->defaults.recent;
-  double outside = recent[HAND];
-  for (int k = ARM; k <= ANYTHING; k++) outside = recent[k] > outside ? recent[k] : outside;
-  return recent[NOTHING] > outside - core->model->defaults.gone;
+  return core->defaults.recent[NOTHING] > touch_recent(core) - core->model->defaults.gone;
 }
 
 /* Lower root of a covariance (count, count) in place; what rounding made negative is nothing. */

@@ -197,7 +197,8 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     s->refuted = 0.0;
     s->disputed = 0;
   }
-  s->quiet_for = s->disputed && !r->state->touching ? s->quiet_for + step_of(model) : 0.0;
+  const int alone = s->disputed && !r->state->touching && distance > d->clear;
+  s->quiet_for = alone ? s->quiet_for + step_of(model) : 0.0;
   const int young = s->disputed && s->learnt_for < d->youth && s->rest < d->rest;
   if (young && s->disputed_for > d->again && s->quiet_for > d->quiet) start_again(core); /* it was led astray */
 }
@@ -226,8 +227,8 @@ static void keep_snapshots(rt_core *core) {
   p->state->since_snapshot += step_of(core->model);
   if (p->state->since_snapshot < d->snapshot_every) return;
   p->state->since_snapshot = 0.0;
-  p->state->kept++;
   if (p->state->disputed) return;
+  p->state->kept++;
   for (int age = 0; age < last; age++) {
     const rt_filter from = kept(core, age + 1), to = kept(core, age);
     copy(&from, &to);

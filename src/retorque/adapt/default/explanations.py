@@ -96,7 +96,7 @@ class Explanations:
         """
         n, w = self.robot.n, self._weight
         hand, arm = self._touches(q)
-        self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
+        nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
         self._arm.take(which, y, arm, noise, w)
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
@@ -104,9 +104,11 @@ class Explanations:
         self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
         own = np.stack([torque, np.ones_like(torque), np.tanh(qd / OWN_WIDTH), qd], axis=-1)
         for j, hypothesis in enumerate(self.joints):
-            rows = np.zeros((len(y), n, own.shape[-1]))
-            rows[:, j] = own[:, j]
-            hypothesis.take(which, y, rows, noise, w)
+            moves = np.abs(qd[:, j]) > OWN_WIDTH
+            rows = np.zeros((int(moves.sum()), n, own.shape[-1]))
+            rows[:, j] = own[moves, j]
+            hypothesis.take(which[moves], y[moves], rows, noise[moves], w)
+            hypothesis.evidence[which[~moves]] += nothing[~moves]  # a joint that sticks tells nothing of itself
         outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
         np.maximum(self._nothing.recent, outside - FORGIVEN, out=self._nothing.recent)
 

@@ -28,7 +28,7 @@ AGE, SNAPSHOT = 0.8, 0.2
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
 LASTING, TOUCHED = 0.4, 1.2
-"""When it is taken to last, and when the estimate learns on under it: short pushes swing too much to learn beside [s]."""
+"""When it is taken to last, and when the estimate learns on under it: short pushes change too quickly for that [s]."""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 UNSEEN = 0.25

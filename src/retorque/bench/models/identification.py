@@ -139,7 +139,7 @@ def _fit(name: str, settings: Settings, seed: int, data: Motion, span: Array) ->
         from retorque.identify.methods.adam_regression import AdamRegression, plain_program
 
         if name == "sdp":
-            links = plain_program(data, robot, span)
+            links, _ = plain_program(data, robot, span)
         else:
             links = AdamRegression(chart="diffbary" if name == "diffbary" else "diffnea", seed=seed).fit(
                 data, robot, span

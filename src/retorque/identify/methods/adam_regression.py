@@ -16,7 +16,7 @@ from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.prior import Prior, card_prior, reference_pseudo_inertia
 from retorque.identify.regression.regression import gaussian
 from retorque.logs.motion import Motion
-from retorque.physics.friction import NO_FRICTION
+from retorque.physics.friction import NO_FRICTION, Friction
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -42,8 +42,8 @@ class AdamRegression:
     """Epochs without a better loss before stopping."""
     epochs: int = 5000
     """At the most; the paper names no limit."""
-    spread: float = 0.1
-    """Standard deviation of the random start, which the paper does not give."""
+    spread: float = 1e-3
+    """Standard deviation of the random start (appendix A)."""
     seed: int = 0
     """Of the start and of the order of the samples."""
 
@@ -81,23 +81,28 @@ class AdamRegression:
             return to_links(best.double()).numpy()
 
 
-def plain_program(motion: Motion, robot: Robot, span: Array) -> Array:
-    """(links, 10) by the paper's semidefinite program: least normalised squares over links that can exist (10).
+def plain_program(motion: Motion, robot: Robot, span: Array, friction: Friction = NO_FRICTION) -> tuple[Array, Array]:
+    """The paper's semidefinite program: least normalised squares over links that can exist (10), without rotors.
 
     Args:
         motion: what is learnt from.
         robot: the tree.
         span: (n,) what torques are divided by [N·m].
+        friction: the terms beside the links, none negative.
+
+    Returns:
+        Links (links, 10) and friction coefficients (n, count).
     """
-    layout = Layout(robot, NO_FRICTION)
+    layout = Layout(robot, friction)
     split = 10 * layout.links
-    rows = RigidBody(robot).regressor(motion.q, motion.qd, motion.qdd) / span[:, None]
-    tall = np.concatenate([rows.reshape(-1, split), (motion.torque / span).reshape(-1, 1)], axis=1)
-    card = card_prior(layout, relative=LOOSE)
-    belief = gaussian(triangle(tall), Prior(mean=card.mean[:split], root=card.root[:split, :split]))
+    kept = np.flatnonzero([not name.startswith("armature") for name in layout.names])
+    rows = layout.matrix(RigidBody(robot), motion)[..., kept] / span[:, None]
+    tall = np.concatenate([rows.reshape(-1, len(kept)), (motion.torque / span).reshape(-1, 1)], axis=1)
+    card = card_prior(layout, relative=LOOSE, torque=LOOSE)
+    belief = gaussian(triangle(tall), Prior(mean=card.mean[kept], root=card.root[np.ix_(kept, kept)]))
     bodies = [
         BoundedBody(start=10 * index, reference=reference, margin=FLOOR)
         for index, reference in enumerate(reference_pseudo_inertia(robot))
     ]
-    found, _ = nearest(belief, np.zeros(0, dtype=int), bodies)
-    return found.reshape(-1, 10)
+    found, _ = nearest(belief, np.arange(split, len(kept)), bodies)
+    return found[:split].reshape(-1, 10), found[split:].reshape(robot.n, friction.count)

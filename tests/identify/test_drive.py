@@ -145,6 +145,13 @@ def test_a_prediction_is_the_command_through_the_drive(learnt: DriveEstimate) ->
     assert np.all(np.abs(static - learnt.torque(motion)).max(axis=0) > 0.0)
 
 
+def test_links_explain_what_is_behind_the_drive(learnt: DriveEstimate) -> None:
+    motion = sines(400, 1012)
+    moved = learnt.body.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    there = learnt.behind_drive(replace(motion, torque=learnt.torque(motion)))
+    np.testing.assert_allclose(there.torque, moved, atol=1e-9)
+
+
 def test_a_result_names_every_number(learnt: DriveEstimate) -> None:
     content = _physical_json(learnt)
     assert content["friction"]["family"] == "sigmoid"

@@ -105,7 +105,10 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
     dropped = {"train": train_log.dropped}  # complete once the whole log has been read
     if validate_log is not None:
         dropped["validation"] = validate_log.dropped
-    verdict = judge(data.motion(), robot, _judged_by(settings), train_log.findings)
+    judged = data.motion()
+    if isinstance(estimate, DriveEstimate):
+        judged = estimate.behind_drive(judged)
+    verdict = judge(judged, robot, _judged_by(settings), train_log.findings)
     content = as_json(estimate, train, validation, dropped, plain(settings), verdict)
     if isinstance(estimate, Estimate) and (settings.json or settings.report) and np.all(estimate.margins > 0.0):
         static = StaticPart.of(estimate)

@@ -8,7 +8,6 @@ import numpy as np
 
 from retorque.identify.methods.estimate import Estimate
 from retorque.logs.motion import Motion
-from retorque.physics.actuator import command_for, drive, losses
 from retorque.physics.parameters import PAIRS, SIGMOID_PAIRS, Parameters
 from retorque.robots.losses import Uncertainty
 from retorque.robots.robot import Robot
@@ -30,10 +29,14 @@ class DriveEstimate(Estimate):
 
     def predict(self, q: Array, qd: Array, qdd: Array, slip: Array | None = None) -> Array:
         """Command (..., n) [N·m] for a motion, friction and drive included; this friction has no memory."""
+        from retorque.physics.actuator import command_for  # here, so that a log without drives is read at once
+
         return command_for(self.body.inverse_dynamics(q, qd, qdd), np.asarray(qd), self.joints)
 
     def behind_drive(self, motion: Motion) -> Motion:
         """The motion with the torques that drives and friction leave of its commands: what the links must explain."""
+        from retorque.physics.actuator import drive, losses
+
         return replace(motion, torque=drive(motion.torque, self.joints) - losses(motion.qd, self.joints))
 
     @property

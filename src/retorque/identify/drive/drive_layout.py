@@ -17,7 +17,6 @@ import numpy as np
 from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.prior import Prior, card_prior
 from retorque.logs.motion import Motion
-from retorque.physics.actuator import drive, losses
 from retorque.physics.default_profile import profile_of
 from retorque.physics.friction import NO_FRICTION
 from retorque.physics.parameters import PAIRS, Parameters
@@ -96,6 +95,8 @@ class DriveLayout:
             vector: (size,).
             regressor: (samples, n, 10 x links) of the motion.
         """
+        from retorque.physics.actuator import drive, losses  # here, so that a log without drives is read at once
+
         p = self.selection.apply(vector)
         moved = regressor @ p.inertial.ravel() + motion.qdd * p.armature
         return (moved + losses(motion.qd, p) - drive(motion.torque, p)) / gain(motion.torque, p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from retorque.adapt.identified import Identified
+from retorque.identify.commands import IdentifySettings, identify
 from retorque.identify.drive.choose_drive import DriveComparison, check_method, with_drive
 from retorque.identify.drive.drive_estimate import DriveEstimate
 from retorque.identify.drive.drive_layout import STEP, DriveLayout
@@ -193,3 +195,26 @@ def test_a_linear_method_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "log.npz", time=motion.time, q=motion.q, qd=motion.qd, tau=motion.torque)
     with pytest.raises(RetorqueError, match="use --method sdp"):
         from_log(tmp_path / "log.npz", ARM, friction="sigmoid", method="ols")
+
+
+def test_one_command_from_a_log_to_a_card_with_drives(tmp_path: Path) -> None:
+    motion = commanded(truth(), sines(3000, 1016), 6)
+    np.savez(tmp_path / "log.npz", time=motion.time, q=motion.q, qd=motion.qd, tau=motion.torque)
+    settings = IdentifySettings(
+        logs=(tmp_path / "log.npz",),
+        robot="z1",
+        friction="sigmoid",
+        json=tmp_path / "out.json",
+        export=tmp_path,
+        report=tmp_path,
+    )
+    outcome = identify(settings)
+    for _, written in outcome.write_files():
+        assert not isinstance(written, Exception), written
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["verdict"] == "trust" and outcome.code == 0 and content["friction"]["family"] == "sigmoid"
+    assert max(content["train"]["relative_error"]) < 0.3 and content["train"]["static"]["rmse"]
+    drive = Robot.load(tmp_path / "z1_identified.toml").drive
+    assert drive is not None
+    np.testing.assert_allclose(drive.dead_zone.mean(axis=1), truth().dead_zone.mean(axis=1), atol=0.15)
+    assert "dead zone forward joint1" in (tmp_path / "identification.html").read_text()

@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from retorque.identify.drive.choose_drive import SIGMOID, DriveComparison, check_method, with_drive
-from retorque.identify.drive.drive_estimate import DriveEstimate
+from retorque.identify.drive.drive_estimate import PLAIN, DriveEstimate
 from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
@@ -105,10 +105,10 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
     dropped = {"train": train_log.dropped}  # complete once the whole log has been read
     if validate_log is not None:
         dropped["validation"] = validate_log.dropped
-    judged = data.motion()
+    judged, through = data.motion(), _judged_by(settings)
     if isinstance(estimate, DriveEstimate):
-        judged = estimate.behind_drive(judged)
-    verdict = judge(judged, robot, _judged_by(settings), train_log.findings)
+        judged, through = estimate.behind_drive(judged), PLAIN
+    verdict = judge(judged, robot, through, train_log.findings)
     content = as_json(estimate, train, validation, dropped, plain(settings), verdict)
     if isinstance(estimate, Estimate) and (settings.json or settings.report) and np.all(estimate.margins > 0.0):
         static = StaticPart.of(estimate)

@@ -8,10 +8,14 @@ import numpy as np
 
 from retorque.identify.methods.estimate import Estimate
 from retorque.logs.motion import Motion
+from retorque.physics.friction import limited_sign, preset
 from retorque.physics.parameters import PAIRS, SIGMOID_PAIRS, Parameters
 from retorque.robots.losses import Uncertainty
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
+
+PLAIN = preset("coulomb-viscous")
+"""The friction of a motion that is seen from behind the drives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +38,15 @@ class DriveEstimate(Estimate):
         return command_for(self.body.inverse_dynamics(q, qd, qdd), np.asarray(qd), self.joints)
 
     def behind_drive(self, motion: Motion) -> Motion:
-        """The motion with the torques that drives and friction leave of its commands: what the links must explain."""
+        """The motion with the torques that an arm of exact drives and plain friction would have needed for it.
+
+        Coulomb and viscous friction of the same size stay in, so that a light wrist's torque is not all noise.
+        """
         from retorque.physics.actuator import drive, losses
 
-        return replace(motion, torque=drive(motion.torque, self.joints) - losses(motion.qd, self.joints))
+        viscous, dry = self.joints.viscous.mean(axis=-1), 0.5 * self.joints.friction_amplitude.mean(axis=-1)
+        plain = viscous * motion.qd + dry * limited_sign(motion.qd, PLAIN.limit)
+        return replace(motion, torque=drive(motion.torque, self.joints) - losses(motion.qd, self.joints) + plain)
 
     @property
     def joint_terms(self) -> list[tuple[str, str, Array, Array]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -10,12 +9,11 @@ import numpy as np
 import pytest
 
 from retorque.identify.verdict.doubts import scales
-from retorque.identify.verdict.reading import Reading, mirrored, permuted, turned
-from retorque.identify.verdict.sample import Sampled, shifted, thinned
+from retorque.identify.verdict.reading import Reading, permuted, turned
+from retorque.identify.verdict.sample import shifted, thinned
 from retorque.identify.verdict.search import Guess, guesses, likely, turn
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
-from retorque.physics.presliding import DISTANCES
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
@@ -94,22 +92,6 @@ def test_a_scale_is_only_read_where_the_card_foresees_a_torque() -> None:
     assert np.isnan(found.joint[-1]) and found.common == pytest.approx(1.0, rel=0.05)
 
 
-def test_other_readings_undo_themselves() -> None:
-    motion = well()[:50]
-    slip = np.random.default_rng(1).uniform(-1.0, 1.0, (50, N, len(DISTANCES)))
-    motion = replace(motion, slip=slip)
-    order = np.array([1, 0, 2, 3, 5, 4])
-    for back in (
-        permuted(permuted(motion, order, "all"), order, "all"),
-        mirrored(mirrored(motion, 2), 2),
-        turned(turned(motion, 3, 0.7), 3, -0.7),
-    ):
-        for name in ("q", "qd", "qdd", "torque", "slip"):
-            np.testing.assert_allclose(getattr(back, name), getattr(motion, name), atol=1e-12)
-    np.testing.assert_array_equal(permuted(motion, order, "position").torque, motion.torque)
-    np.testing.assert_array_equal(permuted(motion, order, "torque").q, motion.q)
-
-
 def test_a_turn_says_what_it_means() -> None:
     guess = turn(Reading(ARM, FRICTION, well()[:50]), 2, np.deg2rad(-6.0))
     assert guess.cause == "joint offset" and "-6 degrees" in guess.words and ARM.joint_names[2] in guess.words
@@ -124,17 +106,3 @@ def test_moments_between_samples_are_interpolated() -> None:
         assert np.all(there)
         np.testing.assert_allclose(torque, (motion.time[at] + seconds)[:, None] * np.arange(1.0, N + 1.0), atol=1e-9)
     assert not shifted(motion, np.array([0, 1499]), -0.05)[1][0]
-
-
-def test_a_bounded_part_of_a_long_log_is_kept() -> None:
-    motion = well()
-
-    class Long:
-        def chunks(self) -> Iterator[Motion]:
-            for _ in range(120):
-                yield motion
-
-    source = Sampled(Long())
-    assert sum(map(len, source.chunks())) == 120 * 1500
-    assert 10_000 < len(source.motion()) <= 40_000
-    assert len(thinned(motion, 100)) == 100 and np.all(np.diff(thinned(motion, 100)) > 0)

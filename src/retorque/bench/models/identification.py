@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -55,7 +56,8 @@ class Settings(JobSettings):
     thin: int = 10
     """One sample in so many is learnt from and scored on; neighbours at 1 kHz say the same."""
     epochs: int = 200
-    """Most passes of DeLaN over its samples; it stops after ten without a better loss."""
+    """Most passes of DeLaN over its samples, and a 25th of those of DiffBary and DiffNEA; all stop after ten without a
+    better loss."""
     seed: int = 0
     """Of the first arm's recordings, of what it hides and of the starts."""
     json: Path | None = None
@@ -141,9 +143,8 @@ def _fit(name: str, settings: Settings, seed: int, data: Motion, span: Array) ->
         if name == "sdp":
             links, _ = plain_program(data, robot, span)
         else:
-            links = AdamRegression(chart="diffbary" if name == "diffbary" else "diffnea", seed=seed).fit(
-                data, robot, span
-            )
+            chart: Literal["diffbary", "diffnea"] = "diffbary" if name == "diffbary" else "diffnea"
+            links = AdamRegression(chart=chart, seed=seed, epochs=25 * settings.epochs).fit(data, robot, span)
         body = RigidBody(robot)
         return lambda motion: body.regressor(motion.q, motion.qd, motion.qdd) @ links.ravel()
     if name == OURS[0]:

@@ -16,6 +16,7 @@ from retorque.physics.backends.kernel_cache import load_kernels
 from retorque.physics.backends.tree_dynamics import TreeDynamics
 from retorque.physics.dynamics import Dynamics
 from retorque.plan.modelling.free_parameters import FreeParameters
+from retorque.plan.modelling.input_noise import input_spread
 from retorque.plan.modelling.window import Samples
 from retorque.plan.passes import Step, make_passes
 from retorque.work.array import Array
@@ -69,15 +70,28 @@ class WindowFit:
         free: what is unknown.
         noise: (2 n,) standard deviation of each number of a measured state.
         settings: iterations and segments.
+        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m]. The fit does not follow
+            it, but its covariance says what it does to the parameters.
     """
 
-    def __init__(self, dynamics: Dynamics, free: FreeParameters, noise: Array, settings: FitSettings | None = None):
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        free: FreeParameters,
+        noise: Array,
+        settings: FitSettings | None = None,
+        *,
+        input_noise: float = 0.0,
+    ):
         if dynamics.passed:
             raise RetorqueError("windows are fitted for robots on a fixed base")
         noise = np.asarray(noise, dtype=float)
         if noise.shape != (2 * dynamics.nv,) or not np.all(noise > 0.0):
             raise RetorqueError(f"the noise must be {2 * dynamics.nv} standard deviations above zero")
+        if not 0.0 <= input_noise < np.inf:
+            raise RetorqueError("the inputs' noise must be a standard deviation of 0 or more")
         self.dynamics, self.free, self.noise = dynamics, free, noise
+        self._input_variance = np.full(dynamics.inputs, float(input_noise) ** 2)
         self.settings = settings or FitSettings()
         self._passes = make_passes(dynamics, np.full(dynamics.inputs, 1e9))
         self._kernels = load_kernels("window_kernels") if isinstance(dynamics, TreeDynamics) else None
@@ -142,7 +156,14 @@ class WindowFit:
             p, states, best, damping = new_p, new_states, tried, 0.1 * damping
             if converged:
                 break
-        return self._result(best, p, size, converged)
+        spread_by = None
+        if size and mobile and self._input_variance.any():
+            columns = 2 * self.dynamics.nv + self.dynamics.inputs + self.free.columns
+            weights = 1.0 / np.square(self.noise)
+            ties = weights / TIE**2
+            step, variance = self.dynamics.timestep, self._input_variance
+            spread_by = input_spread(best[6], columns, step, weights, ties, samples.valid, starts, variance)
+        return self._result(best, p, size, converged, spread_by)
 
     def iteration(self, samples: Samples, p: Array, prior: Array) -> Array | None:
         """The change (size + 2 n segments,) of one Gauss-Newton iteration, as `fit` repeats it: for timing it."""
@@ -188,8 +209,11 @@ class WindowFit:
 
     def _evaluate(
         self, samples: Samples, starts: list[int], states: Array, p: Array, prior: Array, centre: Array, size: int
-    ) -> tuple[Array, Array, float, Array, Array, Array] | None:
-        """Normal equations, cost, residuals, newest state and its sensitivity, for unknowns (p, first states)."""
+    ) -> tuple[Array, Array, float, Array, Array, Array, Array] | None:
+        """Normal equations, cost, residuals, newest state, its sensitivity, and derivatives of accelerations.
+
+        Unknowns are (p, first states).
+        """
         width = states.shape[1]
         whole = self.free.whole(p)
         ends = [*starts[1:], len(samples.states) - 1]
@@ -236,7 +260,7 @@ class WindowFit:
             return None
         newest = np.zeros((width, unknowns))
         newest[:, :size], newest[:, unknowns - width :] = now[:, :size], now[:, size:]
-        return hessian, gradient, cost, residuals, trajectory[-1], newest
+        return hessian, gradient, cost, residuals, trajectory[-1], newest, changes
 
     def _path(self, x: Array, inputs: Array, whole: Array) -> Array | None:
         """States (steps+1, 2 n) from a first one on; None where they diverge."""
@@ -276,11 +300,18 @@ class WindowFit:
             now[:n] += d.timestep * after
 
     def _result(
-        self, best: tuple[Array, Array, float, Array, Array, Array], p: Array, size: int, converged: bool
+        self,
+        best: tuple[Array, Array, float, Array, Array, Array, Array],
+        p: Array,
+        size: int,
+        converged: bool,
+        spread: Array | None,
     ) -> FittedWindow:
-        hessian, _, _, residuals, state, newest = best
+        hessian, _, _, residuals, state, newest, _ = best
         scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         covariance = scale[:, None] * np.linalg.pinv(hessian * scale * scale[:, None], rcond=1e-12) * scale
+        if spread is not None:
+            covariance = covariance + covariance @ spread @ covariance
         width = len(state)
         rows = np.zeros((width + self.free.size, len(hessian)))
         rows[:width] = newest

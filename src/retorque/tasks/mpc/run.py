@@ -163,7 +163,7 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
 def make_parts(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[Parts, WindowFit]:
     """Planner, modeller and start rule of a task, and what smooths its windows."""
     dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
-    fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise))
+    fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise), input_noise=task.noise)
     ilqr = ILQR(dynamics, PlannerSettings(horizon=task.horizon))
     planner = Planner(ilqr, task.cost, Escape(ilqr, task.cost, task.escape, settings.seed))
     modeller = make_modeller(task, settings.policy, fit, truth)

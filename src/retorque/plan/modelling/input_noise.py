@@ -1,4 +1,4 @@
-"""What noise of the inputs does to a fitted window: it moves the true trajectory, and with it what seems most likely."""
+"""What noise of the inputs does to a fitted window: it moves the true trajectory, and so what seems most likely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def input_spread(
     """Covariance of a window's gradient that noise of the inputs makes, for unknowns (p, first states).
 
     A push at one step moves every later state of its segment. Adjoints carry what all these samples, and the tie to the
-    next segment, say of each unknown back to that step: Λ_t = J_tᵀ W + Λ_{t+1} A_t, and the gradient moves by Λ_{t+1} B_t w.
+    next segment, say of each unknown back to that step: Λ_t = J_tᵀ W + Λ_{t+1} A_t, and the gradient moves by
+    Λ_{t+1} B_t w.
 
     Args:
         changes: (T, n, 2 n + inputs + selection) derivatives of accelerations along the fitted trajectory.

@@ -187,18 +187,23 @@ class WindowFit:
         path = self._path(anchor.state, samples.inputs, whole)
         if path is None:
             return 0.0, 0
-        a, _, by_p = d.linearise(path, samples.inputs, whole)
-        now = np.zeros((width, width + self.free.size))
+        a, b, by_p = d.linearise(path, samples.inputs, whole)
+        noisy = bool(self._input_variance.any())
+        now, pushed = np.zeros((width, width + self.free.size)), np.zeros((width, steps * d.inputs if noisy else 0))
         now[:, :width] = np.eye(width)
-        rows = np.empty((steps, *now.shape))
+        rows, pushes = np.empty((steps, *now.shape)), np.empty((steps, *pushed.shape))
         for t in range(steps):
             now = a[t] @ now
             now[:, width:] += by_p[t][:, self.free.columns]
             rows[t] = now / self.noise[:, None]
+            if noisy:
+                pushed = a[t] @ pushed
+                pushed[:, t * d.inputs : (t + 1) * d.inputs] = b[t] * np.sqrt(self._input_variance)
+                pushes[t] = pushed / self.noise[:, None]
         keep = samples.valid[1:]
         errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        rows = rows[keep].reshape(-1, now.shape[1])
-        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T)
+        rows, pushes = rows[keep].reshape(-1, now.shape[1]), pushes[keep].reshape(len(errors), -1)
+        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T)
         if not len(errors):
             return 0.0, 0
         return float(errors @ np.linalg.solve(covariance, errors)), len(errors)

@@ -27,8 +27,8 @@ AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
-LASTING = 0.4
-"""[s]"""
+LASTING, TOUCHED = 0.4, 1.2
+"""When it is taken to last, and when the estimate learns on under it: short pushes swing too much to learn beside [s]."""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 STRADDLE = 0.04
@@ -55,8 +55,8 @@ TOUCH = 0.15
 WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
 YOUTH, AGAIN, QUIET = 1.0, 0.25, 0.12
-"""An estimate that has learnt for less than the first, is disputed for longer than the second, and has had no push in
-the network's sight for the third, was led astray when it began: it starts again [s]."""
+"""An estimate that has learnt for less than the first, is disputed for longer than the second, and for the third
+explains nothing although the network sees no push, was led astray when it began: it starts again [s]."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -113,7 +113,7 @@ class Default(TamRecursive):
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
         self._since_snapshot = 0.0
-        self._kept = 0
+        self._kept = np.zeros(self.trials, dtype=int)
         self._old_means = np.zeros((count, self.trials, size))
         self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
@@ -151,7 +151,7 @@ class Default(TamRecursive):
         for back, age in ((begins & ~sudden & ~wrong, 0), (lasts, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
-        self._forget_noise(begins)
+        self._forget_noise(begins, begins & ~sudden)
         if begins.any() or lasts.any():
             expected, spread = self._filter.predict(equation.rows)
             innovation = equation.torque - equation.prior - expected
@@ -175,9 +175,9 @@ class Default(TamRecursive):
 
     def _refresh(self) -> None:
         super()._refresh()
-        if self._kept >= DELAYED:
-            lasting = np.minimum(self._evidence, self._old_evidence[-DELAYED:].min(axis=0))
-            self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
+        kept = np.minimum(self._evidence, self._old_evidence[-DELAYED:].min(axis=0))
+        lasting = np.where(self._kept >= DELAYED, kept, self._evidence)
+        self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
 
     def correct(self, state: State, nominal_torque: Array) -> Array:
         a, inverse = self.belief.arrays, self._tick_inverse
@@ -228,7 +228,8 @@ class Default(TamRecursive):
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
-        self._quiet_for = np.where(self.disputed & ~self._touching, self._quiet_for + self._step, 0.0)
+        alone = self.disputed & ~self._touching & (distance > CLEAR)
+        self._quiet_for = np.where(alone, self._quiet_for + self._step, 0.0)
         young = self.disputed & (self._learnt_for < YOUTH) & (self._rest < REST)
         astray = young & (self._disputed_for > AGAIN) & (self._quiet_for > QUIET)
         if astray.any():
@@ -247,7 +248,7 @@ class Default(TamRecursive):
         as friction that turns with the motion, is the robot's own."""
         ready = np.zeros(self.trials, dtype=bool)
         ready[weighed] = True
-        ready &= self.disputed & (self._disputed_for > LASTING + STRADDLE) & (self._rest < REST)
+        ready &= self.disputed & (self._disputed_for > TOUCHED) & (self._rest < REST)
         part, trials = self.model.touch_part, np.flatnonzero(ready)
         self._filter.renew(np.flatnonzero(ready & ~self._under_touch), part)
         self._under_touch = ready | (self._under_touch & self.disputed)
@@ -301,8 +302,8 @@ class Default(TamRecursive):
         if self._since_snapshot < SNAPSHOT:
             return
         self._since_snapshot = 0.0
-        self._kept += 1
         calm = ~self.disputed
+        self._kept += calm
         for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
             kept[:-1, calm] = kept[1:, calm]
             kept[-1, calm] = now[calm]
@@ -311,9 +312,9 @@ class Default(TamRecursive):
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
         self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
-    def _forget_noise(self, which: Array) -> None:
-        """What a touch adds to the residuals is neither noise nor evidence: back to what was before it began."""
-        self._evidence = np.where(which, self._old_evidence[0], self._evidence)
+    def _forget_noise(self, which: Array, crept: Array) -> None:
+        """What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before."""
+        self._evidence = np.where(crept, self._old_evidence[0], self._evidence)
         noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)

@@ -21,6 +21,8 @@ PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
+FORGIVEN = 3.0
+"""Log odds by which it is ever taken to be behind: however hard a touch was, it is soon over."""
 MOST_GAIN = 0.3
 """Largest change of the drives that is taken for one."""
 OWN_WIDTH = 0.05
@@ -94,7 +96,7 @@ class Explanations:
         """
         n, w = self.robot.n, self._weight
         hand, arm = self._touches(q)
-        self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
+        nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
         self._arm.take(which, y, arm, noise, w)
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
@@ -102,9 +104,13 @@ class Explanations:
         self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
         own = np.stack([torque, np.ones_like(torque), np.tanh(qd / OWN_WIDTH), qd], axis=-1)
         for j, hypothesis in enumerate(self.joints):
-            rows = np.zeros((len(y), n, own.shape[-1]))
-            rows[:, j] = own[:, j]
-            hypothesis.take(which, y, rows, noise, w)
+            moves = np.abs(qd[:, j]) > OWN_WIDTH
+            rows = np.zeros((int(moves.sum()), n, own.shape[-1]))
+            rows[:, j] = own[moves, j]
+            hypothesis.take(which[moves], y[moves], rows, noise[moves], w)
+            hypothesis.evidence[which[~moves]] += nothing[~moves]  # a joint that sticks tells nothing of itself
+        outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
+        np.maximum(self._nothing.recent, outside - FORGIVEN, out=self._nothing.recent)
 
     def _touches(self, q: Array) -> tuple[Array, Array]:
         """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""

@@ -44,8 +44,8 @@ class Hypothesis:
         self.evidence[which] = self._odds
         self.recent[which] = 0.0
 
-    def take(self, which: Array, y: Array, rows: Array, noise: Array, weight: float) -> None:
-        """Take in a measurement of some trials.
+    def take(self, which: Array, y: Array, rows: Array, noise: Array, weight: float) -> Array:
+        """Take in a measurement of some trials; the evidence (m,) that it gave.
 
         Args:
             which: their indices (m,).
@@ -71,3 +71,4 @@ class Hypothesis:
         gain = np.swapaxes(np.linalg.solve(wide, np.swapaxes(reach, -1, -2)), -1, -2)
         self.mean[which] = mean + np.matmul(gain, left[..., None])[..., 0]
         self.covariance[which] = covariance - np.matmul(gain, np.swapaxes(reach, -1, -2))
+        return gained

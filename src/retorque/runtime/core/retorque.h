@@ -146,9 +146,9 @@ typedef struct {
   double fade, weight;       /* of the last measurements; share of an independent one that an equation is worth */
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
-  double most_mass, reach, gone, most_gain; /* [kg], [m], log odds, share */
+  double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
   double suspect, pushed, clear, creeping;  /* squared distances */
-  double snapshot_every, lasting, calm, straddle, probation, rest; /* [s] */
+  double snapshot_every, lasting, touched, calm, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still;              /* [rad/s] */

@@ -146,7 +146,7 @@ static void learn_touched(rt_core *core, const rt_equation *e) {
   rt_default_state *s = core->defaults.state;
   rt_recursive_part *r = &core->recursive;
   const int n = model->robot.n, size = r->filter.size, first = size - d->touch, stride = core->defaults.work_stride;
-  const int ready = s->disputed && s->disputed_for > d->lasting + d->straddle && s->rest < d->rest;
+  const int ready = s->disputed && s->disputed_for > d->touched && s->rest < d->rest;
   if (ready && !s->under_touch) renew_touch(core);
   s->under_touch = ready || (s->under_touch && s->disputed);
   if (!ready) return;
@@ -197,7 +197,8 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     s->refuted = 0.0;
     s->disputed = 0;
   }
-  s->quiet_for = s->disputed && !r->state->touching ? s->quiet_for + step_of(model) : 0.0;
+  const int alone = s->disputed && !r->state->touching && distance > d->clear;
+  s->quiet_for = alone ? s->quiet_for + step_of(model) : 0.0;
   const int young = s->disputed && s->learnt_for < d->youth && s->rest < d->rest;
   if (young && s->disputed_for > d->again && s->quiet_for > d->quiet) start_again(core); /* it was led astray */
 }
@@ -226,8 +227,8 @@ static void keep_snapshots(rt_core *core) {
   p->state->since_snapshot += step_of(core->model);
   if (p->state->since_snapshot < d->snapshot_every) return;
   p->state->since_snapshot = 0.0;
-  p->state->kept++;
   if (p->state->disputed) return;
+  p->state->kept++;
   for (int age = 0; age < last; age++) {
     const rt_filter from = kept(core, age + 1), to = kept(core, age);
     copy(&from, &to);
@@ -241,11 +242,11 @@ static void keep_snapshots(rt_core *core) {
   memcpy(p->old_sizes + (last * 2 + 1) * n, r->total, sizeof(double) * (size_t)n);
 }
 
-/* What a touch adds to the residuals is neither noise nor evidence: back to what was before it began. */
-static void forget_noise(rt_core *core) {
+/* What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before. */
+static void forget_noise(rt_core *core, int crept) {
   rt_recursive_part *r = &core->recursive;
   const int n = core->model->robot.n;
-  r->state->evidence = core->defaults.old_evidence[0];
+  if (crept) r->state->evidence = core->defaults.old_evidence[0];
   for (int j = 0; j < n; j++) {
     r->noise[j] = less(core->defaults.old_sizes[j], r->noise[j]);
     r->total[j] = less(core->defaults.old_sizes[n + j], r->total[j]);
@@ -285,7 +286,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     const rt_filter before = kept(core, d->sudden);
     copy(&before, &r->filter);
   }
-  if (begins) forget_noise(core);
+  if (begins) forget_noise(core, !sudden);
   if (begins || lasts) {
     rt_predict(model, &r->filter, e->rows, expected, spread);
     for (int j = 0; j < n; j++) innovation[j] = e->torque[j] - e->prior[j] - expected[j];

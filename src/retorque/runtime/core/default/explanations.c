@@ -36,8 +36,8 @@ void rt_explanations_restart(rt_core *core) {
   }
 }
 
-/* Take in a measurement y (n) with rows H (n, count) and noise (n, n). */
-static void take(rt_core *core, int which, const double *y, const double *rows, const double *noise) {
+/* Take in a measurement y (n) with rows H (n, count) and noise (n, n); the evidence that it gave. */
+static double take(rt_core *core, int which, const double *y, const double *rows, const double *noise) {
   const rt_default *d = &core->model->defaults;
   rt_default_part *p = &core->defaults;
   const int n = core->model->robot.n, count = d->counts[which];
@@ -84,6 +84,7 @@ static void take(rt_core *core, int which, const double *y, const double *rows, 
   for (int i = 0; i < count; i++)
     for (int j = 0; j < count; j++)
       for (int r = 0; r < n; r++) covariance[i * count + j] -= base[i * n + r] * reach[j * n + r];
+  return gained;
 }
 
 /* Torques that a wrench at the hand (n, 6) and a force at the arm (n, 3) leave unexplained. */
@@ -108,13 +109,21 @@ static void touches(const rt_model *model, const double *q, double *hand, double
   }
 }
 
+/* How well the best touch has explained the last measurements. */
+static double touch_recent(const rt_core *core) {
+  const double *recent = core->defaults.recent;
+  double best = recent[HAND];
+  for (int k = ARM; k <= ANYTHING; k++) best = recent[k] > best ? recent[k] : best;
+  return best;
+}
+
 /* Weigh one averaged equation: y (n) is what the estimate does not explain, with its covariance (n, n). */
 void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, const double *noise) {
   const rt_model *model = core->model;
   const int n = model->robot.n, payload = model->defaults.counts[PAYLOAD];
   double rows[MOST * MOST], arm[3 * MOST], columns[MOST * 10] = {0};
   memset(rows, 0, sizeof(double) * (size_t)n);
-  take(core, NOTHING, y, rows, noise);
+  const double nothing = take(core, NOTHING, y, rows, noise);
   touches(model, e->position, rows, arm);
   take(core, HAND, y, rows, noise);
   take(core, ARM, y, arm, noise);
@@ -132,6 +141,10 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   }
   take(core, PAYLOAD, y, rows, noise);
   for (int j = 0; j < n; j++) {
+    if (!(fabs(e->velocity[j]) > model->defaults.own_width)) { /* a joint that sticks tells nothing of itself */
+      core->defaults.evidence[JOINTS + j] += nothing;
+      continue;
+    }
     memset(rows, 0, sizeof(double) * (size_t)(n * OWN));
     double *own = rows + j * OWN;
     own[0] = e->torque[j];
@@ -140,6 +153,8 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
     own[3] = e->velocity[j];
     take(core, JOINTS + j, y, rows, noise);
   }
+  const double least = touch_recent(core) - model->defaults.forgiven;
+  if (core->defaults.recent[NOTHING] < least) core->defaults.recent[NOTHING] = least;
 }
 
 /* Whether the payload and the drives' factor that fit best could be. */
@@ -169,10 +184,7 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
 
 /* Whether nothing at all has lately been as good an explanation as a touch that lasts. */
 int rt_explanations_over(const rt_core *core) {
-  const double *recent = core->defaults.recent;
-  double outside = recent[HAND];
-  for (int k = ARM; k <= ANYTHING; k++) outside = recent[k] > outside ? recent[k] : outside;
-  return recent[NOTHING] > outside - core->model->defaults.gone;
+  return core->defaults.recent[NOTHING] > touch_recent(core) - core->model->defaults.gone;
 }
 
 /* Lower root of a covariance (count, count) in place; what rounding made negative is nothing. */

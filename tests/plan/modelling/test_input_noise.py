@@ -77,3 +77,14 @@ def test_bands_hold_with_it_and_are_too_narrow_without() -> None:
 def test_it_must_be_a_deviation() -> None:
     with pytest.raises(RetorqueError, match="0 or more"):
         _fit(-1.0)
+
+
+def test_a_surprise_of_samples_that_are_all_missing_is_none() -> None:
+    fit, p = _fit(0.1), np.array([1.2, 0.8])
+    samples = _data(fit, p, np.zeros((STEPS, 1)), np.zeros((STEPS, 1)))
+    anchor = fit.fit(samples, p, np.eye(2))
+    assert anchor is not None
+    later = samples.last(4)
+    assert fit.surprise(later, anchor)[1] == 12
+    later.valid[1:] = False
+    assert fit.surprise(later, anchor) == (0.0, 0)

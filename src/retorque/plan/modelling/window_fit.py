@@ -202,7 +202,7 @@ class WindowFit:
                 pushes[t] = pushed / self.noise[:, None]
         keep = samples.valid[1:]
         errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        rows, pushes = rows[keep].reshape(-1, now.shape[1]), pushes[keep].reshape(len(errors), -1)
+        rows, pushes = (x[keep].reshape(len(errors), x.shape[-1]) for x in (rows, pushes))
         covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T)
         if not len(errors):
             return 0.0, 0

@@ -22,8 +22,7 @@ from retorque.work.errors import RetorqueError
 class HandPolicySettings(GripSettings):
     """How an object is held and moved."""
 
-    grip: float = 4.5
-    """At the thumb; at 3 N flat things slip a few millimetres a cycle, which the fingertips cannot tell [N]."""
+    grip: float = 3.0
     low: float = 40.0
     high: float = 300.0
     damping: float = 100.0

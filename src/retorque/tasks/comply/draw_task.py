@@ -173,9 +173,7 @@ class DrawTask:
         if len(body.feet) == 2:
             feet = (body.feet[0], body.feet[1])
             stiffness, _ = body.gains(robot)
-            # Position control presses with no force that is known beforehand: it does not lean against one.
-            balance = BalanceSettings(lean=0.0) if method == "position" else BalanceSettings()
-            posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=balance)
+            posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
         prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
         inverse = self.settings.kinematics
         return method_controller(method, robot, self.sites, body, trials, prior, posture, inverse)

@@ -26,7 +26,7 @@ def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_cards_simulation_is_near_the_robot(cards: dict[str, Path], kind: str) -> None:
-    assert round_trip.ratio(PANDA, kind, 0, Robot.load(cards[kind]), trials=2) < 0.2
+    assert round_trip.ratio(PANDA, kind, 0, Robot.load(cards[kind]), trials=2) < (0.2 if kind == "stand-in" else 0.05)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -34,5 +34,4 @@ def test_what_was_identified_helps_from_the_first_tick(cards: dict[str, Path], k
     error = round_trip.first_errors(PANDA, kind, 0, cards[kind], trials=2)
     assert error["recursive from the card"] < error["recursive from ranges"]
     assert error["identified"] < 0.2 * error["direct"]
-    if kind == "stand-in":  # a dead zone, which only hidden parameters have, is not identified
-        assert error["identified"] < error["recursive from ranges"]
+    assert error["identified"] < error["recursive from ranges"]

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import tyro
 
+from retorque.identify.drive.choose_drive import SIGMOID, DriveComparison, check_method, with_drive
+from retorque.identify.drive.drive_estimate import PLAIN, DriveEstimate
 from retorque.identify.log_options import LogOptions, choose, open_log, plain, robot_of, with_cutoff, write_json
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
@@ -63,6 +65,7 @@ def identify(settings: IdentifySettings) -> Outcome:
     """Run `retorque identify`."""
     out = Outcome()
     robot = robot_of(settings, settings.logs[0], out) if settings.logs else load_robot(settings.robot)
+    check_method(settings.friction, settings.method)
     method = estimator(settings.method)
     for folder in (settings.report, settings.export):
         if folder is not None:
@@ -90,6 +93,11 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
     friction, compared = choose("none" if settings.method in BLACK_BOXES else settings.friction, data, robot, out)
     estimate = fit_with_progress(settings.method, method, data, robot, friction)
     data, estimate = _with_starts(settings, method, data, estimate, out)
+    drives: DriveComparison | None = None
+    if isinstance(estimate, Estimate):
+        estimate, drives = with_drive(settings.friction, data.motion(), estimate)
+        if isinstance(estimate, DriveEstimate) and drives is not None:
+            out.show("friction model: sigmoid, with dead zones of the drives (predicts data held back better still)")
     if isinstance(held, Motion) and isinstance(estimate, Estimate):
         held = with_starts(held, estimate)  # what it began with is no fault of the model
     train = estimate.score(data)
@@ -97,7 +105,10 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
     dropped = {"train": train_log.dropped}  # complete once the whole log has been read
     if validate_log is not None:
         dropped["validation"] = validate_log.dropped
-    verdict = judge(data.motion(), robot, _judged_by(settings), train_log.findings)
+    judged, through = data.motion(), _judged_by(settings)
+    if isinstance(estimate, DriveEstimate):
+        judged, through = estimate.behind_drive(judged), PLAIN
+    verdict = judge(judged, robot, through, train_log.findings)
     content = as_json(estimate, train, validation, dropped, plain(settings), verdict)
     if isinstance(estimate, Estimate) and (settings.json or settings.report) and np.all(estimate.margins > 0.0):
         static = StaticPart.of(estimate)
@@ -106,6 +117,8 @@ def _identify(settings: IdentifySettings, robot: Robot, method: Estimator, out: 
             content["validation"]["static"] = score_json(static.score(held))
     if compared:
         content["friction"]["cross_validated_rmse"] = compared
+    if drives is not None:
+        content["friction"]["held_back_rmse"] = drives.as_json()
     for name, record in dropped.items():
         out.show(f"{name}: {record.words()}", style="dim" if not record.total else "yellow")
     out.show(joint_table(estimate, train, validation))
@@ -182,7 +195,7 @@ def _residual(
 
 def _judged_by(settings: IdentifySettings) -> Friction:
     """The friction that the verdict looks through: whatever the method, a gearbox has some."""
-    if settings.friction in ("auto", "none") or settings.method in BLACK_BOXES:
+    if settings.friction in ("auto", "none", SIGMOID) or settings.method in BLACK_BOXES:
         return preset("presliding")
     return preset(settings.friction)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from retorque.identify.drive.choose_drive import SIGMOID, START
 from retorque.identify.regression.choose import choose_friction
 from retorque.logs.columns import Columns, names_joint, read_map
 from retorque.logs.cutoff import choose_cutoff
@@ -48,8 +49,8 @@ class LogOptions:
     decimate: int = 0
     """Keep one sample in this many; 0 keeps ten for each period of the cut-off frequency."""
     friction: str = "presliding"
-    """none, sign (equation 13), coulomb-viscous, saturating, stribeck, asymmetric, presliding, full; or auto: whichever
-    predicts held-out parts of the training log best."""
+    """none, sign (equation 13), coulomb-viscous, saturating, stribeck, asymmetric, presliding, full; sigmoid: with dead
+    zones, biases and gains of the drives (identify only); auto: whichever predicts held-out parts of the log best."""
     json: Path | None = None
     """Write the result here."""
 
@@ -135,7 +136,7 @@ def parse_gains(texts: tuple[str, ...]) -> np.ndarray | None:
 def choose(name: str, data: MotionSource, robot: Robot, out: Outcome) -> tuple[Friction, dict[str, list[float]]]:
     """The friction model of that name; for "auto" also every candidate's cross-validated RMSE."""
     if name != "auto":
-        return preset(name), {}
+        return preset(START if name == SIGMOID else name), {}
     best, compared = choose_friction(data, robot)
     out.show(f"friction model: {best} (predicts held-out parts of the training log best)")
     return preset(best), compared

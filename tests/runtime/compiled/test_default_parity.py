@@ -41,13 +41,9 @@ def push(target: Target) -> None:
     target.push_frame("end_effector", np.array([[15.0, 5.0, -10.0]]))
 
 
-def blow(target: Target) -> None:
-    target.push(0.12 * Robot.load("panda").torque_limit * np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]))
-
-
-CASES = {"payload": (payload, 1400), "joint": (bias, 1400), "touch": (push, 2300), "again": (blow, 1000)}
-EARLY = (100, 450)
-"""Ticks at which a blow in the first second begins and ends."""
+CASES = {"payload": (payload, 1400), "joint": (bias, 1400), "touch": (push, 3000)}
+RELEASED = 2700
+"""Tick at which a lasting push ends."""
 
 
 def recorded(core: Path, what: str) -> Recording:
@@ -59,10 +55,10 @@ def recorded(core: Path, what: str) -> Recording:
     loop = Loop(target, task.reference, task.controller(), adapter)
     report, nominal = np.empty((ticks, 3, robot.n)), np.empty((ticks, robot.n))
     for tick in range(ticks):
-        if tick == (EARLY[0] if what == "again" else CHANGE):
+        if tick == CHANGE:
             change(target)
-        if what == "again" and tick == EARLY[1]:
-            target.push(0.0)
+        if what == "touch" and tick == RELEASED:
+            target.push_frame("end_effector", np.zeros((1, 3)))
         done = loop.tick()
         report[tick] = done.state.position[0], done.state.velocity[0], done.state.torque[0]
         assert done.nominal.torque is not None
@@ -73,14 +69,9 @@ def recorded(core: Path, what: str) -> Recording:
 
 @contextmanager
 def counted() -> Iterator[dict[str, int]]:
-    """How often the estimate was opened to a payload or a joint, renewed or let walk under a touch, started again."""
-    found = dict.fromkeys(("payload", "joint", "renew", "walk", "again"), 0)
+    """How often the estimate was opened to a payload or a joint, renewed or let walk under a touch."""
+    found = dict.fromkeys(("payload", "joint", "renew", "walk"), 0)
     opened, renewed, walked = Default._open, SquareRootFilter.renew, SquareRootFilter.walk
-    started = Default._start_again
-
-    def again(self, which):
-        found["again"] += self.history.total > 0
-        started(self, which)
 
     def open_to(self, payload, joint, which):
         found["payload"] += int(payload.sum())
@@ -97,7 +88,6 @@ def counted() -> Iterator[dict[str, int]]:
 
     with (
         mock.patch.object(Default, "_open", open_to),
-        mock.patch.object(Default, "_start_again", again),
         mock.patch.object(SquareRootFilter, "renew", renew),
         mock.patch.object(SquareRootFilter, "walk", walk),
     ):

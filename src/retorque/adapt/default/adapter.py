@@ -28,9 +28,11 @@ AGE, SNAPSHOT = 0.8, 0.2
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
 LASTING, TOUCHED = 0.4, 1.2
-"""When it is taken to last, and when the estimate learns on under it: short pushes swing too much to learn beside [s]."""
+"""When it is taken to last, and when the estimate learns on under it: short pushes change too quickly for that [s]."""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
+UNSEEN = 0.25
+"""... as is one that would not begin a dispute, where the network has seen no push for so long [s]."""
 STRADDLE = 0.04
 """Equations so soon after a change average over it: they are not weighed [s]."""
 CERTAIN, PATIENCE = 4.5, 0.25
@@ -54,9 +56,8 @@ TOUCH = 0.15
 """Standard deviation of a lasting touch's torques, as a share of the torque limits."""
 WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
-YOUTH, AGAIN, QUIET = 1.0, 0.25, 0.12
-"""An estimate that has learnt for less than the first, is disputed for longer than the second, and for the third
-explains nothing although the network sees no push, was led astray when it began: it starts again [s]."""
+WORSE = 2.0
+"""How many times its distance before the touch an estimate may have that learns on under it: else it was led astray."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -89,8 +90,7 @@ class Default(TamRecursive):
         "_felt",
         "_under_touch",
         "_walked",
-        "_learnt_for",
-        "_quiet_for",
+        "_unseen_for",
     )
     periods = (1e-3, 5e-3)
     gain_doubt = 0.15
@@ -127,18 +127,21 @@ class Default(TamRecursive):
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
-        self._learnt_for = np.zeros(self.trials)
-        self._quiet_for = np.zeros(self.trials)
+        self._unseen_for = np.zeros(self.trials)
         super().reset()
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
-        self._start_again(np.ones(self.trials, dtype=bool))
+        # Gains are believed near one at first.
+        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
+        self._filter.root[:], self._old_roots[:] = closed, closed
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
         usable = equation.accepted.copy()
         distance = self._distance(innovation, spread, equation.noise_factor)
         old, old_spread = self._old(equation)
-        creeping = self._distance(old, old_spread, equation.noise_factor) > CREEPING
+        before = self._distance(old, old_spread, equation.noise_factor)
+        ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
+        creeping = ripe & (before > CREEPING)
         sudden = (distance > SUSPECT) | (self._touching & (distance > PUSHED))
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
@@ -148,11 +151,14 @@ class Default(TamRecursive):
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
-        for back, age in ((begins & ~sudden & ~wrong, 0), (lasts, SUDDEN)):
+        astray = self.disputed & self._under_touch & (distance > WORSE * before + SUSPECT)
+        self._under_touch &= ~astray
+        self._disputed_for[astray] = YOUNG[1]
+        for back, age in (((begins & ~sudden & ~wrong) | astray, 0), (lasts & ripe, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
-        if begins.any() or lasts.any():
+        if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)
             innovation = equation.torque - equation.prior - expected
             distance = self._distance(innovation, spread, equation.noise_factor)
@@ -160,7 +166,7 @@ class Default(TamRecursive):
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
             self._under_touch[begins] = False
-            self._calm_for[begins] = 0.0
+            self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self.disputed |= begins
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
@@ -169,7 +175,6 @@ class Default(TamRecursive):
         self._note_rest()
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & (self._rest < REST)
-        self._learnt_for += self._step * equation.accepted
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -223,25 +228,13 @@ class Default(TamRecursive):
                 sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
             )
             self._learn_touched(equation, weighed)
-        over = self.disputed & (distance < CLEAR) & ~self._touching & self._explanations.over
+        self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
+        unseen = (distance < SUSPECT) & (self._unseen_for > UNSEEN)
+        over = self.disputed & ~self._touching & (((distance < CLEAR) & self._explanations.over) | unseen)
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
-        alone = self.disputed & ~self._touching & (distance > CLEAR)
-        self._quiet_for = np.where(alone, self._quiet_for + self._step, 0.0)
-        young = self.disputed & (self._learnt_for < YOUTH) & (self._rest < REST)
-        astray = young & (self._disputed_for > AGAIN) & (self._quiet_for > QUIET)
-        if astray.any():
-            self._start_again(astray)
-
-    def _start_again(self, which: Array) -> None:
-        """Back to the prior, gains believed near one, in some trials (trials,)."""
-        closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
-        self._filter.mean[which], self._filter.root[which] = 0.0, closed
-        self._old_means[:, which], self._old_roots[:, which] = 0.0, closed
-        self._own_since[which], self._refuted[which], self._learnt_for[which] = np.inf, 0.0, 0.0
-        self.disputed &= ~which
 
     def _learn_touched(self, equation: Equation, weighed: Array) -> None:
         """Learn on under a touch that lasts, any torques at the joints among the unknowns: what they cannot follow,

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from retorque.bench.models.inverse_dynamics import training_of
 from retorque.bench.report import Report, Row, recorded
 from retorque.identify.hybrid.motion_tracking import DURATIONS, GAINS, Tracking, set_points, track
 from retorque.identify.hybrid.recordings import SCALES
@@ -46,6 +47,8 @@ class Settings(JobSettings):
     """Different sequences of five movements."""
     velocity: Literal["measured", "desired"] = "measured"
     """The velocity that the models see: the paper's measured one, or the reference's, which feeds nothing back."""
+    published: bool = False
+    """Train the paper's models as published (Table IV, sections IV-D to F) instead of ours."""
     folder: Path | None = None
     """Keep the weights here, and use what is already there; the folder of `retorque bench inverse-dynamics`."""
     threads: int = 2
@@ -69,7 +72,6 @@ def run(settings: Settings) -> Report:
         return run_jobs(run, [(elsewhere,)], 1, "impedance-tracking", 1, settings.cluster)[0]
     try:
         from retorque.identify.hybrid.model_set import NAMES, build
-        from retorque.identify.hybrid.train_hybrid import HybridTraining
     except ModuleNotFoundError as error:
         raise RetorqueError(f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'") from error
     from retorque.identify.hybrid.streaming import StreamingModel
@@ -82,7 +84,7 @@ def run(settings: Settings) -> Report:
             robot,
             scale=settings.scale,
             seed=settings.seed,
-            training=HybridTraining(epochs=settings.epochs, seed=1000 * settings.seed, threads=settings.threads),
+            training=training_of(settings.published, settings.epochs, 1000 * settings.seed, settings.threads),
             folder=None if settings.folder is None else settings.folder / "trial-0",
             progress=tell,
         )
@@ -118,7 +120,8 @@ def _report(settings: Settings, robot: str, runs: dict[str, Tracking]) -> Report
                 }
                 paper = PAPER[name].get(gain)
                 extra = {**{speed: float(np.mean(x)) for speed, x in values.items()}, "failed": float(np.mean(failed))}
-                fields = {"robot": robot, "method": name, "metric": f"{metric}, {gain}", "unit": "deg"}
+                method = name if settings.published else f"{name} (ours)"
+                fields = {"robot": robot, "method": method, "metric": f"{metric}, {gain}", "unit": "deg"}
                 every = np.concatenate(list(values.values()))
                 rows.append(Row.of(every, **fields, paper=None if paper is None else paper[k], extra=extra))
     notes = "mean over joints of each movement, five movements a route, slow and fast; a failed run hit a joint limit"

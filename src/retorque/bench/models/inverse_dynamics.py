@@ -19,6 +19,7 @@ from retorque.work.jobs import report as report_work
 
 if TYPE_CHECKING:
     from retorque.identify.hybrid.model_set import Trained
+    from retorque.identify.hybrid.train_hybrid import HybridTraining
 
 PAPER: dict[str, tuple[float, float, float]] = {
     "RBD+Sign+LSTM E2E": (0.0021, 0.0025, 0.0033),
@@ -53,6 +54,8 @@ class Settings(JobSettings):
     """Trainings with other first weights."""
     epochs: int = 6
     """Most passes over the training data."""
+    published: bool = False
+    """Train the paper's models as published (Table IV, sections IV-D to F) instead of ours."""
     folder: Path | None = None
     """Keep the weights here, and go on from what is already there."""
     threads: int = 2
@@ -84,7 +87,8 @@ def run(settings: Settings) -> Report:
         for metric, split, paper in zip(METRICS, SPLITS, PAPER[name], strict=True):
             values = np.array([found[name].nmse[split] for found in sets])
             extra = {"training_s": float(np.mean([found[name].header["made"]["seconds"] for found in sets]))}
-            fields = {"robot": robot.name, "method": name, "metric": metric, "unit": "-", "paper": paper}
+            method = name if settings.published else f"{name} (ours)"
+            fields = {"robot": robot.name, "method": method, "metric": metric, "unit": "-", "paper": paper}
             rows.append(Row.of(values, **fields, extra=extra))
     return Report(
         bench="inverse-dynamics",
@@ -94,16 +98,24 @@ def run(settings: Settings) -> Report:
     )
 
 
+def training_of(published: bool, epochs: int, seed: int, threads: int) -> HybridTraining:
+    """How the networks are trained: as the paper has it, or ours."""
+    from retorque.identify.hybrid.train_hybrid import HybridTraining
+
+    if published:
+        return HybridTraining.as_published(epochs=epochs, seed=seed, threads=threads)
+    return HybridTraining(epochs=epochs, seed=seed, threads=threads)
+
+
 def models_of(settings: Settings, trial: int) -> dict[str, Trained]:
     """All the models of one training, by name."""
     from retorque.identify.hybrid.model_set import build
-    from retorque.identify.hybrid.train_hybrid import HybridTraining
 
     return build(
         Robot.load(settings.robot),
         scale=settings.scale,
         seed=settings.seed,
-        training=HybridTraining(epochs=settings.epochs, seed=1000 * settings.seed + trial, threads=settings.threads),
+        training=training_of(settings.published, settings.epochs, 1000 * settings.seed + trial, settings.threads),
         folder=None if settings.folder is None else settings.folder / f"trial-{trial}",
         progress=Reporter(),
     )

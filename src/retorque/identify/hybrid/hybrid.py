@@ -47,9 +47,17 @@ class Shape:
     """The memory sees every so manyth tick, so that 100 steps are a second and not a tenth of one; as many memories
     take turns, and there is a new torque every tick."""
 
+    rotors: bool = True
+    """The rigid body has rotors, which the paper's does not."""
+
     def __post_init__(self) -> None:
         if not self.rigid and self.residual == "none":
             raise RetorqueError("a model needs a rigid body or a network; this one has neither")
+
+    @classmethod
+    def published(cls, *, rigid: bool = True, residual: Residual = "lstm") -> Shape:
+        """As the paper has it: one network for the whole arm that sees every tick, links without rotors."""
+        return cls(rigid=rigid, residual=residual, separate=False, stride=1, rotors=False)
 
     def as_dict(self) -> dict[str, int | bool | str]:
         return dataclasses.asdict(self)
@@ -200,6 +208,8 @@ class InverseDynamics(torch.nn.Module):
                 raise RetorqueError("a rigid part starts from parameters whose friction is the preset 'sign'")
             self.rigid = RigidSign(robot, start.inertial, start.armature, start.friction_coefficients[:, 0])
             self.rigid.requires_grad_(not frozen)
+            if not shape.rotors:
+                self.rigid.rotor_root.requires_grad_(False).zero_()
         self.network: LSTMResidual | MLPResidual | None = None
         if shape.residual == "lstm":
             self.network = LSTMResidual(3 * robot.n, robot.n, shape)

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from retorque.identify.hybrid.hybrid import SIGN, InverseDynamics, Scaling, Shape
+from retorque.identify.hybrid.hybrid import SIGN, InverseDynamics, Residual, Shape
 from retorque.identify.hybrid.recordings import Split, record, together
 from retorque.identify.hybrid.streaming import header_of, read_model, save_model
 from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse, scaling_of, train
-from retorque.identify.methods.estimate import Estimate
+from retorque.identify.methods.adam_regression import AdamRegression, plain_program
 from retorque.identify.methods.sdp import SemidefiniteProgram
+from retorque.identify.methods.virtual import barycentric
 from retorque.learn.run_folder import RunFolder
 from retorque.learn.weights import WeightsHeader
-from retorque.logs.motion import Motion
-from retorque.physics.friction import preset
+from retorque.physics.friction import NO_FRICTION, Friction
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
@@ -82,9 +82,7 @@ def build(
     tell = progress or (lambda label, part: None)
     split = record(robot, scale=scale, seed=seed, progress=lambda part: tell("recording", part))
     tell("semidefinite program", 0.0)
-    data = together(split.train, THIN)
-    signed = SemidefiniteProgram().fit(data, robot, preset("sign"))
-    maker = _Maker(robot, split, data, signed, scaling_of(split, signed.noise), training, folder, tell)
+    maker = _Maker(robot, split, training, folder, tell)
     for name, model, seconds in maker.missing(found):
         losses = {which: nmse(model, getattr(split, which)) for which in SPLITS}
         header = header_of(robot, model.shape.as_dict(), {**made, "model": name, "nmse": losses, "seconds": seconds})
@@ -116,41 +114,72 @@ def _without_friction(parameters: Parameters) -> Parameters:
     )
 
 
-@dataclass(frozen=True)
 class _Maker:
-    robot: Robot
-    split: Split
-    data: Motion
-    signed: Estimate
-    scaling: Scaling
-    training: HybridTraining
-    folder: Path | None
-    tell: Progress
+    """Makes the models one after another.
+
+    Args:
+        robot: the card.
+        split: the recordings.
+        training: how the networks are trained, and whether all is as the paper has it.
+        folder: where checkpoints are kept.
+        tell: told what is being done and its finished part.
+    """
+
+    def __init__(self, robot: Robot, split: Split, training: HybridTraining, folder: Path | None, tell: Progress):
+        self.robot, self.split, self.training, self.folder, self.tell = robot, split, training, folder, tell
+        self.data = together(split.train, THIN)
+        self.signed, self.signed_seconds, noise = self._program(SIGN)
+        self.scaling = scaling_of(split, None if training.published else noise)
+
+    def _program(self, friction: Friction) -> tuple[Parameters, float, Array | None]:
+        """Links and friction by semidefinite program, its seconds, and what it leaves over (n,) [N·m] where ours."""
+        begun = time.perf_counter()
+        if not self.training.published:
+            found = SemidefiniteProgram().fit(self.data, self.robot, friction)
+            return found.as_parameters(), time.perf_counter() - begun, found.noise
+        low, high = self.split.torque_range()
+        links, coefficients = plain_program(self.data, self.robot, np.asarray(high - low, dtype=float), friction)
+        ideal = Parameters.ideal(self.robot, friction=friction)
+        none = np.zeros(self.robot.n)
+        learnt = replace(ideal, inertial=links, armature=none, friction_coefficients=coefficients)
+        return learnt, time.perf_counter() - begun, None
+
+    def _shape(self, *, rigid: bool = True, residual: Residual = "lstm") -> Shape:
+        make = Shape.published if self.training.published else Shape
+        return make(rigid=rigid, residual=residual)
+
+    def _start(self) -> Parameters:
+        """Where end-to-end training starts: the card, or the paper's random links (appendix A)."""
+        ideal = Parameters.ideal(self.robot, friction=SIGN)
+        if not self.training.published:
+            return ideal
+        generator = torch.Generator().manual_seed(self.training.seed)
+        virtual = AdamRegression.spread * torch.randn(len(self.robot.moving_links), 10, generator=generator)
+        return replace(ideal, inertial=barycentric(virtual.double()).numpy(), armature=np.zeros(self.robot.n))
 
     def missing(self, found: dict[str, Trained]) -> Iterator[tuple[str, InverseDynamics, float]]:
         """Name, model and training seconds of every model that is not yet found, two-step ones first."""
-        plain = Shape(residual="none")
-        signed = self.signed
-        two_step = signed.as_parameters()
+        plain, two_step = self._shape(residual="none"), self.signed
         if "RBD+Sign 2S" not in found:
-            yield "RBD+Sign 2S", self._model(plain, two_step), float(signed.details["seconds"])
+            yield "RBD+Sign 2S", self._model(plain, two_step), self.signed_seconds
         if "RBD 2S" not in found:
-            bare = SemidefiniteProgram().fit(self.data, self.robot, preset("none"))
-            yield "RBD 2S", self._model(plain, _without_friction(bare.as_parameters())), float(bare.details["seconds"])
+            bare, seconds, _ = self._program(NO_FRICTION)
+            yield "RBD 2S", self._model(plain, _without_friction(bare)), seconds
         if "RBD+Sign+LSTM 2S" not in found:
-            yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", Shape(), two_step, frozen=True)
+            yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", self._shape(), two_step, frozen=True)
         joint = ("RBD+Sign+LSTM E2E", "RBD+Sign E2E", "RBD E2E")
         if any(name not in found for name in joint):
-            model, seconds = self._train(joint[0], Shape(), Parameters.ideal(self.robot, friction=SIGN))
+            model, seconds = self._train(joint[0], self._shape(), self._start())
             assert model.rigid is not None
             learnt = model.rigid.read()
             yield joint[0], model, seconds
             yield joint[1], self._model(plain, learnt), seconds
             yield joint[2], self._model(plain, _without_friction(learnt)), seconds
         if "LSTM E2E" not in found:
-            yield "LSTM E2E", *self._train("LSTM E2E", Shape(rigid=False), None)
+            yield "LSTM E2E", *self._train("LSTM E2E", self._shape(rigid=False), None)
         if "RBD+Sign+MLP 2S" not in found:
-            yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", Shape(residual="mlp"), two_step, frozen=True)
+            shape = self._shape(residual="mlp")
+            yield "RBD+Sign+MLP 2S", *self._train("RBD+Sign+MLP 2S", shape, two_step, frozen=True)
 
     def _model(self, shape: Shape, start: Parameters | None, frozen: bool = False) -> InverseDynamics:
         torch.manual_seed(self.training.seed)
@@ -162,6 +191,8 @@ class _Maker:
         begun = time.perf_counter()
         model = self._model(shape, start, frozen)
         settings = self.training
+        if settings.published and shape.residual == "mlp":
+            settings = replace(settings, steps=1)  # Table IV: a thousand samples a step, not sequences
         checkpoint = None if self.folder is None else _checkpoint(self.folder, name)
         train(
             model,

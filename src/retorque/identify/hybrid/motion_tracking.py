@@ -88,8 +88,9 @@ class Moves:
 class ModelFeedForward(Controller[JointAction]):
     """The paper's appendix B with unit desired inertia, each share of the trials with a model of its own.
 
-    The rigid part's torque is taken at the acceleration qdd_des - B (qd - qd_des) - K (q - q_des), and the network's at
-    qdd_des, which is all feed-forward. Memories are warmed up for 500 ticks at the first state.
+    The rigid part's torque is taken at the acceleration qdd_des - B (qd - qd_des) - K (q - q_des), and a residual's at
+    qdd_des, which is all feed-forward; a black box, which has nothing else to feed back through, sees the former.
+    Memories are warmed up for 500 ticks at the first state.
 
     Args:
         models: each serves an equal share of the trials, in order.
@@ -121,7 +122,8 @@ class ModelFeedForward(Controller[JointAction]):
         torque = np.empty_like(wanted)
         for model, span in self._shares:
             q, qd = state.position[span], seen[span]
-            torque[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, action.acceleration[span])
+            ahead = wanted if model.body is None else action.acceleration
+            torque[span] = model.stateless(q, qd, wanted[span]) + model.residual(q, qd, ahead[span])
         torque[self.off] = 0.0
         return Command(torque=torque)
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,6 +25,12 @@ VELOCITY_KNEE = 0.01
 """Velocity above which the networks see it on a logarithmic scale [rad/s]."""
 ACCELERATION_KNEE = 0.1
 """The same of accelerations [rad/s²]."""
+NO_KNEE = 1e4
+"""A knee beyond every velocity and acceleration: networks see them as they are."""
+NO_CLIP = 1e9
+"""Beyond the norm of every gradient."""
+STEP_AFTER = 30
+"""Epochs after which the paper's learning rate falls to a tenth."""
 log = logging.getLogger(__name__)
 
 
@@ -55,10 +61,40 @@ class HybridTraining:
     """Weight decay of the network."""
     clip: float = 1.0
     """Largest norm of a gradient."""
+    schedule: Literal["cosine", "step"] = "cosine"
+    """How rates fall: to zero along a cosine, or to a tenth after `STEP_AFTER` epochs."""
+    published: bool = False
+    """Whether models, losses and starts are the paper's too: torques over their range, inputs without a knee, links
+    from random virtual parameters."""
     seed: int = 0
     """Of the first weights and the order of the sequences."""
     threads: int = 2
     """PyTorch's threads."""
+
+    @classmethod
+    def as_published(cls, *, epochs: int, seed: int = 0, threads: int = 2) -> HybridTraining:
+        """Table IV and section IV-F: Adam at 0.004, 1000 sequences of 100 a step, and nothing of our own."""
+        return cls(
+            epochs=epochs,
+            patience=30,
+            batch=1000,
+            rate=0.004,
+            settle=0,
+            thrift=0.0,
+            blur=0.0,
+            decay=0.0,
+            clip=NO_CLIP,
+            schedule="step",
+            published=True,
+            seed=seed,
+            threads=threads,
+        )
+
+    def fallen(self, done: float) -> float:
+        """What is left of the rates after so many epochs."""
+        if self.schedule == "step":
+            return 0.1 if done >= STEP_AFTER else 1.0
+        return 0.5 + 0.5 * float(np.cos(np.pi * done / self.epochs))
 
 
 @dataclass
@@ -73,20 +109,22 @@ class LossCurve:
     """Whether training is over."""
 
 
-def scaling_of(split: Split, residual: Array) -> Scaling:
+def scaling_of(split: Split, residual: Array | None) -> Scaling:
     """Mean and spread of the training inputs, the range of the training torques, and the unit of a residual.
 
     Args:
         split: the recordings.
-        residual: (n,) what a rigid body with friction leaves over [N·m], such as an estimate's noise.
+        residual: (n,) what a rigid body with friction leaves over [N·m], such as an estimate's noise; None: as the
+            paper has it, a knee nowhere and errors over the range of the torques.
     """
     seen = np.concatenate([_inputs(m)[::50] for m in split.train]).astype(float)
     n = split.train[0].n
-    knee = np.repeat([VELOCITY_KNEE, ACCELERATION_KNEE], n)
+    knee = np.repeat([VELOCITY_KNEE, ACCELERATION_KNEE] if residual is not None else [NO_KNEE] * 2, n)
     seen[:, n:] = np.arcsinh(seen[:, n:] / knee)
     low, high = split.torque_range()
     span = np.asarray(high - low, dtype=float)
-    return Scaling(seen.mean(axis=0), seen.std(axis=0) + 1e-9, knee, span, np.asarray(residual, dtype=float))
+    unit = span if residual is None else np.asarray(residual, dtype=float)
+    return Scaling(seen.mean(axis=0), seen.std(axis=0) + 1e-9, knee, span, unit)
 
 
 def sequences(motions: list[Motion], steps: int, stride: int = 1) -> tuple[Tensor, Tensor]:
@@ -265,9 +303,8 @@ def _epoch(
     blur[: model.robot.n] = settings.blur
     total = 0.0
     for index, rows in enumerate(batches):
-        done = (epoch + index / len(batches)) / settings.epochs
         for group in optimiser.param_groups:
-            group["lr"] = group["initial_lr"] * (0.5 + 0.5 * np.cos(np.pi * done))
+            group["lr"] = group["initial_lr"] * settings.fallen(epoch + index / len(batches))
         shift = torch.randn(len(rows), 1, inputs.shape[-1], generator=generator) * blur
         loss = _error(model, inputs[rows], torque[rows], shift, settings.thrift)
         optimiser.zero_grad()

@@ -62,6 +62,13 @@ class Estimate(TorqueModel):
         """(n, friction.count)"""
         return self.layout.unpack(self.parameters)[2]
 
+    @property
+    def joint_terms(self) -> list[tuple[str, str, Array, Array]]:
+        """Name, unit, values (n,) and standard errors (n,) of everything about a joint."""
+        _, armature, coefficients = self.layout.unpack(self.standard_errors)
+        terms = zip(self.friction.names, self.friction.units, self.coefficients.T, coefficients.T, strict=True)
+        return [("rotor", "kg·m²", self.armature, armature), *terms]
+
     def as_parameters(self) -> Parameters:
         """The identified robot as the one parameter object, to be simulated, adapted from or fed forward."""
         return self.layout.selection.apply(self.parameters)

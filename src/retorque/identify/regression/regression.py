@@ -52,9 +52,14 @@ class Posterior:
 
 def posterior(factors: Factors, weight: Array, prior: Prior) -> Posterior:
     """Weighted least squares with a prior, by QR."""
+    return gaussian(factors.stacked(weight), prior)
+
+
+def gaussian(stacked: Array, prior: Prior) -> Posterior:
+    """What equations [rows, right-hand side] (., size + 1) of unit noise make of a prior."""
     rows = np.concatenate([prior.root, (prior.root @ prior.mean)[:, None]], axis=1)
-    both = triangle(np.concatenate([factors.stacked(weight), rows]))
-    size = factors.layout.size
+    both = triangle(np.concatenate([stacked, rows]))
+    size = len(prior.mean)
     root = both[:size, :size]
     return Posterior(mean=solve_triangular(root, both[:size, size]), root=root)
 
@@ -102,7 +107,11 @@ def residual_correlation(data: MotionSource, layout: Layout, vector: Array) -> A
 
 def base_deviation(factors: Factors, weight: Array, base: BaseParameters) -> Array:
     """(rank,) standard errors of the base parameters from the data alone; infinite where the data says nothing."""
-    stacked = factors.stacked(weight)[:, base.independent]
+    return column_deviation(factors.stacked(weight)[:, base.independent])
+
+
+def column_deviation(stacked: Array) -> Array:
+    """Standard errors of the parameters of columns whose equations have unit noise; infinite where they say nothing."""
     scale = np.linalg.norm(stacked, axis=0)
     safe = np.where(scale > 0.0, scale, 1.0)
     _, values, rows = np.linalg.svd(stacked / safe, full_matrices=False)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from retorque.identify.drive.drive_estimate import DriveEstimate
+from retorque.identify.drive.drive_layout import DriveLayout
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.torque_model import TorqueModel, TorqueScore
 from retorque.identify.verdict.verdict import Verdict
 from retorque.logs.clean import Dropped
+from retorque.physics.parameters import PAIRS
 from retorque.work.files import versions
 
 PHYSICAL = (
@@ -63,13 +66,19 @@ def _physical_json(estimate: Estimate) -> dict[str, Any]:
             estimate.names, estimate.layout.units, estimate.parameters, errors, card, before, strict=True
         )
     ]
+    if isinstance(estimate, DriveEstimate):
+        parameters += _drive_json(estimate)
     base = [
         {"name": name, "value": float(value), "std": _finite(std)}
         for name, value, std in zip(estimate.base.names, estimate.base_values, estimate.base_deviation, strict=True)
     ]
     links = [link.name for link in estimate.robot.moving_links]
     return {
-        "friction": {**asdict(estimate.friction), "terms": list(estimate.friction.names)},
+        "friction": {
+            "family": "sigmoid" if isinstance(estimate, DriveEstimate) else "terms",
+            **asdict(estimate.friction),
+            "terms": list(estimate.friction.names),
+        },
         "parameters": parameters,
         "base_parameters": base,
         "pseudo_inertia_min_eigenvalue": dict(zip(links, map(float, estimate.margins), strict=True)),
@@ -78,6 +87,24 @@ def _physical_json(estimate: Estimate) -> dict[str, Any]:
         "residual_correlation_samples": estimate.correlation.tolist(),
         "unidentifiable": list(estimate.unidentifiable),
     }
+
+
+def _drive_json(estimate: DriveEstimate) -> list[dict[str, Any]]:
+    """Every number of drives and sigmoidal friction, the logarithm of a slope as the slope."""
+    layout = DriveLayout(estimate.robot)
+    before = layout.selection.apply(layout.prior.mean)
+    deviation = layout.prior.deviation[layout.links.size :].reshape(len(PAIRS), estimate.robot.n, 2)
+    out = []
+    for k, name in enumerate(PAIRS):
+        card, card_std = getattr(before, name), deviation[k]
+        card_std = card_std * (card if name == "friction_slope" else 1.0)
+        for side in range(2):
+            label, unit, values, errors = estimate.joint_terms[1 + 2 * k + side]
+            for j, joint in enumerate(estimate.robot.joint_names):
+                numbers = map(float, (values[j], errors[j], card[j, side], card_std[j, side]))
+                known = dict(zip(("value", "std", "card", "card_std"), numbers, strict=True))
+                out.append({"name": f"{label} {joint}", "unit": unit, **known})
+    return out
 
 
 def score_json(score: TorqueScore) -> dict[str, Any]:
@@ -121,18 +148,16 @@ def motor_table(estimate: Estimate) -> Table:
     """One row a term of friction, one column a joint: coefficient ± standard error."""
     table = Table(title="rotor inertia and friction of each joint")
     table.add_column("term")
-    errors = estimate.layout.unpack(estimate.standard_errors)
     for j in range(estimate.robot.n):
         table.add_column(f"{j + 1}", justify="right")
-    rows = [("rotor", "kg·m²", estimate.armature, errors[1])]
+    rotor, *terms = estimate.joint_terms
+    rows = [rotor]
     dry = [k for k, name in enumerate(estimate.friction.names) if name.startswith(("coulomb", "presliding"))]
     if len(dry) > 1 and not estimate.friction.asymmetric:
         rows.append(("dry, together", "N·m", *_together(estimate, dry)))
     else:
         dry = []
-    for k, (term, unit) in enumerate(zip(estimate.friction.names, estimate.friction.units, strict=True)):
-        if k not in dry:
-            rows.append((term, unit, estimate.coefficients[:, k], errors[2][:, k]))
+    rows += [term for k, term in enumerate(terms) if k not in dry]
     for term, unit, values, std in rows:
         cells = [f"{_short(value)} ± {error:.1g}" for value, error in zip(values, std, strict=True)]
         table.add_row(f"{term} [dim]{unit}[/dim]", *cells)

@@ -9,6 +9,7 @@ import numpy as np
 
 from retorque.identify.residual.residual_features import COUNT, features
 from retorque.learn.weights import WeightsHeader, check_weights, load_network, save_network, weights_header
+from retorque.physics.actuator import command_for
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState
 from retorque.physics.rigid_body import RigidBody
@@ -78,9 +79,8 @@ class ResidualModel:
         if self._slip is None or self._slip.value.shape[:-1] != q.shape:
             self._slip = SlipState(q)
         self._slip.advance(q)
-        own = self._parameters
-        friction = own.friction.torque(qd, own.friction_coefficients, self._slip.value)
-        return self._body.inverse_dynamics(q, qd, qdd) + friction
+        moved = self._body.inverse_dynamics(q, qd, qdd)
+        return command_for(moved, qd, self._parameters, q, self._slip.value)
 
     def residual(self, q: Array, qd: Array, qdd: Array, model: Array) -> Array:
         """Torque of the network, (..., n) [N·m]; a memory moves on as often as it was trained to."""

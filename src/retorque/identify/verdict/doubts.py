@@ -23,7 +23,7 @@ STEP = 1e-4
 SLOW, QUIET = 2.0, (3.0, 6.0)
 """Up to where a residual follows the motion, and where only noise is left, over the motion's bandwidth."""
 SEEN = 0.25
-"""Part of a joint's torque that the card must foresee before a scale can be read from it."""
+"""Part of a joint's torque that the card must foresee, beyond friction and a rotor, before it says a scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +103,13 @@ def scales(reading: Reading) -> TorqueScales:
     features = preset("coulomb-viscous").features(motion.qd)
     found, weight = np.full(motion.n, np.nan), np.zeros(motion.n)
     for j in range(motion.n):
-        columns = np.column_stack([card[:, j], features[:, j], motion.qdd[:, j]])
-        solution = np.linalg.lstsq(columns, motion.torque[:, j], rcond=None)[0]
-        explained = abs(solution[0]) * float(np.std(card[:, j])) / max(float(reading.spread[j]), 1e-12)
-        if explained > SEEN:
-            found[j], weight[j] = solution[0], float(np.std(card[:, j]))
+        others = np.column_stack([features[:, j], motion.qdd[:, j]])
+        both = np.linalg.lstsq(others, np.column_stack([card[:, j], motion.torque[:, j]]), rcond=None)[0]
+        alone = card[:, j] - others @ both[:, 0]  # a light wrist's inertia is a rotor's by another name
+        foreseen = float(np.std(alone))
+        scale = float(alone @ (motion.torque[:, j] - others @ both[:, 1])) / max(float(alone @ alone), 1e-300)
+        if abs(scale) * foreseen > SEEN * max(float(reading.spread[j]), 1e-12):
+            found[j], weight[j] = scale, foreseen
     seen = np.isfinite(found) & (found > 0.0)
     if not np.any(seen):
         return TorqueScales(joint=found, common=float("nan"))

@@ -179,8 +179,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 /* default/ */
 typedef struct {
   int64_t disputed, kept, under_touch, walked;
-  double learnt_for, quiet_for; /* [s] */
-  double disputed_for, calm_for, rest, since_snapshot, own_since, refuted;
+  double disputed_for, calm_for, unseen_for, rest, since_snapshot, own_since, refuted;
 } rt_default_state;
 
 typedef struct {

@@ -148,12 +148,12 @@ typedef struct {
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
   double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
   double suspect, pushed, clear, creeping;  /* squared distances */
-  double snapshot_every, lasting, touched, calm, straddle, probation, rest; /* [s] */
+  double snapshot_every, lasting, touched, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still;              /* [rad/s] */
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
-  double youth, again, quiet; /* when an estimate was led astray [s] */
+  double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
 } rt_default;

@@ -36,11 +36,10 @@ static rt_filter undo_of(const rt_core *core) {
   return found;
 }
 
-/* Back to the prior, gains believed near one. */
-static void start_again(rt_core *core) {
+/* The prior, gains believed near one. */
+static void begin(rt_core *core) {
   const rt_model *model = core->model;
   const rt_default *d = &model->defaults;
-  rt_default_state *s = core->defaults.state;
   rt_filter *filter = &core->recursive.filter;
   memset(filter->mean, 0, mean_bytes(filter));
   rt_filter_prior_root(filter);
@@ -49,9 +48,6 @@ static void start_again(rt_core *core) {
       memcpy(filter->root + (j * RT_PER_JOINT + a) * filter->step + j * RT_PER_JOINT,
              d->closed_root + (j * RT_PER_JOINT + a) * RT_PER_JOINT, sizeof(double) * RT_PER_JOINT);
   copy_to_kept(core);
-  s->own_since = INFINITY;
-  s->refuted = s->learnt_for = 0.0;
-  s->disputed = 0;
 }
 
 void rt_default_reset(rt_core *core) {
@@ -65,7 +61,8 @@ void rt_default_reset(rt_core *core) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
   }
-  start_again(core);
+  p->state->own_since = INFINITY;
+  begin(core);
   rt_explanations_restart(core);
 }
 
@@ -191,16 +188,15 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     if (verdict > -2 && s->rest < d->rest) open_to(core, verdict); /* who stands still may be leaning on something */
     learn_touched(core, e);
   }
-  const int over = s->disputed && distance < d->clear && !r->state->touching && rt_explanations_over(core);
+  s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
+  const int unseen = distance < d->suspect && s->unseen_for > d->unseen;
+  const int gone = (distance < d->clear && rt_explanations_over(core)) || unseen;
+  const int over = s->disputed && !r->state->touching && gone;
   s->calm_for = over ? s->calm_for + step_of(model) : 0.0;
   if (s->disputed && s->calm_for >= d->calm) {
     s->refuted = 0.0;
     s->disputed = 0;
   }
-  const int alone = s->disputed && !r->state->touching && distance > d->clear;
-  s->quiet_for = alone ? s->quiet_for + step_of(model) : 0.0;
-  const int young = s->disputed && s->learnt_for < d->youth && s->rest < d->rest;
-  if (young && s->disputed_for > d->again && s->quiet_for > d->quiet) start_again(core); /* it was led astray */
 }
 
 static void note_rest(rt_core *core) {
@@ -271,7 +267,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const rt_filter oldest = kept(core, 0), undo = undo_of(core);
   rt_predict(model, &oldest, e->rows, expected, p->old_spread);
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
-  const int creeping = distance_of(core, old, p->old_spread, e->factor) > d->creeping;
+  const double before = distance_of(core, old, p->old_spread, e->factor);
+  const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
+  const int creeping = ripe && before > d->creeping;
   const int sudden = distance > d->suspect || (r->state->touching && distance > d->pushed);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
@@ -281,20 +279,25 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     s->refuted += 1.0;
     s->own_since = INFINITY;
   }
-  if (begins && !sudden && !wrong) copy(&oldest, &r->filter); /* what was learnt while it began is taken back */
-  if (lasts) {
-    const rt_filter before = kept(core, d->sudden);
-    copy(&before, &r->filter);
+  const int astray = s->disputed && s->under_touch && distance > d->worse * before + d->suspect;
+  if (astray) {
+    s->under_touch = 0;
+    s->disputed_for = d->young_to;
+  }
+  if ((begins && !sudden && !wrong) || astray) copy(&oldest, &r->filter); /* what was learnt since is taken back */
+  if (lasts && ripe) {
+    const rt_filter earlier = kept(core, d->sudden);
+    copy(&earlier, &r->filter);
   }
   if (begins) forget_noise(core, !sudden);
-  if (begins || lasts) {
+  if (begins || lasts || astray) {
     rt_predict(model, &r->filter, e->rows, expected, spread);
     for (int j = 0; j < n; j++) innovation[j] = e->torque[j] - e->prior[j] - expected[j];
     distance = distance_of(core, innovation, spread, e->factor);
   }
   if (begins) {
     rt_explanations_restart(core);
-    s->disputed_for = s->calm_for = 0.0;
+    s->disputed_for = s->calm_for = s->unseen_for = 0.0;
     s->under_touch = 0;
     s->disputed = 1;
   }
@@ -304,7 +307,6 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   note_rest(core);
   r->state->contact = s->disputed;
   e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
-  if (e->accepted) s->learnt_for += step_of(model);
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }

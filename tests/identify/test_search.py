@@ -1,0 +1,108 @@
+"""Other readings of a log, and that the right one explains a mistaken log best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from retorque.identify.verdict.doubts import scales
+from retorque.identify.verdict.reading import Reading, permuted, turned
+from retorque.identify.verdict.sample import shifted, thinned
+from retorque.identify.verdict.search import Guess, guesses, likely, turn
+from retorque.logs.motion import Motion
+from retorque.physics.friction import preset
+from retorque.physics.rigid_body import RigidBody
+from retorque.robots.robot import Robot
+
+ARM = Robot.load("z1")
+N = ARM.n
+FRICTION = preset("coulomb-viscous")
+
+
+@cache
+def well(samples: int = 1500) -> Motion:
+    """A lively motion of the card's own arm with some friction and noise."""
+    rng = np.random.default_rng(0)
+    w = rng.uniform(0.8, 5.0, (N, 3))
+    angle = w * (0.01 * np.arange(samples)[:, None, None]) + rng.uniform(0.0, 6.0, w.shape)
+    size = rng.uniform(0.2, 0.5, w.shape) / np.sqrt(w)
+    q = ARM.home + np.sum(size * np.sin(angle), axis=-1)
+    qd, qdd = np.sum(size * w * np.cos(angle), axis=-1), -np.sum(size * w**2 * np.sin(angle), axis=-1)
+    torque = RigidBody(ARM).inverse_dynamics(q, qd, qdd) + 0.3 * np.tanh(qd / 0.05) + 0.2 * qd
+    return Motion.of(q, qd, qdd, torque + 0.05 * rng.standard_normal(q.shape), 0.01)
+
+
+def best(motion: Motion, causes: set[str]) -> Guess:
+    """The guess of some causes that explains a log best."""
+    at = thinned(motion)
+    reading = Reading(ARM, FRICTION, motion[at])
+    found = [guess for guess in guesses(reading, motion, at) if guess.cause in causes]
+    return min(found, key=lambda guess: guess.fit().score)
+
+
+def test_a_log_that_is_well_is_read_best_as_it_is() -> None:
+    motion = well()
+    at = thinned(motion)
+    reading = Reading(ARM, FRICTION, motion[at])
+    own = reading.fit()
+    assert np.all(own.share < 0.3) and not np.any(own.backwards)
+    assert all(guess.fit().score > own.score for guess in likely(reading))
+
+
+def test_exchanged_torques_are_found() -> None:
+    found = best(permuted(well(), np.array([0, 2, 1, 3, 4, 5]), "torque"), {"permutation"})
+    assert "the torques of joint2 and joint3 exchanged" in found.words
+
+
+def test_a_reversed_torque_is_found() -> None:
+    torque = well().torque * np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+    found = best(replace(well(), torque=torque), {"sign"})
+    assert f"the torque of {ARM.joint_names[1]} counted the other way" in found.words
+
+
+def test_late_torques_are_found() -> None:
+    motion = well()
+    late = replace(motion[100:], torque=motion.torque[: len(motion) - 100])  # one second
+    found = best(late, {"time shift"})
+    assert "later" in found.words and 900.0 < float(found.words.split(" ms")[0].split(" ")[-1]) < 1100.0
+
+
+def test_another_zero_is_found() -> None:
+    motion = turned(well(), 1, 0.5 * np.pi)
+    found = best(motion, {"joint offset"})
+    assert "-90 degrees" in found.words and ARM.joint_names[1] in found.words
+
+
+def test_units_are_found() -> None:
+    reading = Reading(ARM, FRICTION, replace(well(), torque=10.0 * well().torque)[thinned(well())])
+    assert scales(reading).common == pytest.approx(10.0, rel=0.1)
+    found = best(replace(well(), torque=10.0 * well().torque), {"scale"})
+    assert "divided by" in found.words
+
+
+def test_a_scale_is_only_read_where_the_card_foresees_a_torque() -> None:
+    """A light wrist whose torque is all its rotor's has no scale, whatever its card's inertia would have to be."""
+    motion = well()
+    torque = motion.torque.copy()
+    torque[:, -1] = 0.3 * motion.qdd[:, -1] + 0.2 * np.tanh(motion.qd[:, -1] / 0.05)
+    found = scales(Reading(ARM, FRICTION, replace(motion, torque=torque)[thinned(motion)]))
+    assert np.isnan(found.joint[-1]) and found.common == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_turn_says_what_it_means() -> None:
+    guess = turn(Reading(ARM, FRICTION, well()[:50]), 2, np.deg2rad(-6.0))
+    assert guess.cause == "joint offset" and "-6 degrees" in guess.words and ARM.joint_names[2] in guess.words
+    np.testing.assert_allclose(guess.reading.motion.q[:, 2], well().q[:50, 2] + np.deg2rad(-6.0))
+
+
+def test_moments_between_samples_are_interpolated() -> None:
+    motion = replace(well(), torque=well().time[:, None] * np.arange(1.0, N + 1.0))
+    at = np.arange(100, 1400, 50)
+    for seconds in (0.0, 0.013, -0.257):
+        torque, there = shifted(motion, at, seconds)
+        assert np.all(there)
+        np.testing.assert_allclose(torque, (motion.time[at] + seconds)[:, None] * np.arange(1.0, N + 1.0), atol=1e-9)
+    assert not shifted(motion, np.array([0, 1499]), -0.05)[1][0]

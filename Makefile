@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := .venv-core
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-EXTRAS := dev,train,identify,menagerie,compile,record,franka,dynamixel,ur,ros2,rl
+EXTRAS := dev,train,identify,menagerie,compile,record,franka,dynamixel,ur,ros2,rl,mink
 PIECES := pyproject.toml constraints.txt
 
 .PHONY: help install demo test slow-test core-test lint types clean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
+from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw, roll_of
 from retorque.control.comply.compliance_action import ComplianceAction
 from retorque.control.comply.comply_code import ComplyCode
 from retorque.robots.command import Command
@@ -86,3 +86,40 @@ def test_commands_beyond_the_tipping_limit_are_capped() -> None:
     np.testing.assert_allclose(action.wrench[:, 1, 0], 0.9 * balance.tipping)
     same = _asks(2, 4.0)
     assert balance.limit(same) is same
+
+
+def test_leg_torques_are_statics_of_the_whole_robot() -> None:
+    """A waist between both legs and the base carries what both feet do: without load it is told nothing sideways."""
+    target, balance, q = _standing(1, BalanceSettings())
+    state = target.read()
+    balance.reset(state, q)
+    balance.locate(state)
+    hands = np.zeros((1, 2, 3))
+    torque = balance._leg_torque(np.zeros((1, 2)), hands)[0]
+    names = balance.robot.joint_names
+    assert abs(torque[names.index("waist_roll")]) < 0.1  # half the weight at half the feet's distance is 0.7 N·m
+    # A robot that is pushed sideways puts its weight on the other foot; one foot is never asked to lift.
+    hands[0, 1, 1] = 1.0
+    ankle = [names.index(f"{side}_knee") for side in ("left", "right")]
+    pushed = balance._leg_torque(np.zeros((1, 2)), hands)[0]
+    assert abs(pushed[ankle[0]]) > abs(torque[ankle[0]]) and abs(pushed[ankle[1]]) < abs(torque[ankle[1]])
+    assert np.all(np.isfinite(balance._leg_torque(np.full((1, 2), 50.0), hands)))
+
+
+def test_torso_roll_is_answered() -> None:
+    half = 0.05
+    turned = np.array([[np.cos(half), np.sin(half), 0.0, 0.0]])
+    np.testing.assert_allclose(roll_of(turned), 2.0 * half)
+    np.testing.assert_allclose(pitch_and_yaw(turned), 0.0, atol=1e-12)
+    target, balance, q = _standing(1, BalanceSettings(feed_forward=False))
+    state = target.read()
+    assert state.base is not None
+    balance.reset(state, q)
+    told = []
+    for sign in (1.0, -1.0):
+        state.base.pose[:, 3:] = turned * np.array([1.0, sign, 1.0, 1.0])
+        balance.locate(state)
+        told.append(q.copy())
+        balance.adjust(state, balance.limit(_asks(1, 0.0)), told[-1])
+    knees = [balance.robot.joint_names.index(f"{side}_knee") for side in ("left", "right")]
+    assert np.abs(told[0][0, knees] - told[1][0, knees]).min() > 0.01

@@ -163,14 +163,16 @@ def test_a_resting_joint_hides_its_static_friction_and_a_lag_counts() -> None:
     friction.reset(q)
     for _ in range(5):
         _, at_rest, _ = friction.update(drive, q, still)
-    np.testing.assert_allclose(np.sqrt(3.0 * at_rest[0]), STATIC * joints.coulomb, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(3.0 * at_rest[0]), STATIC * joints.coulomb, rtol=1e-4)
     resting = at_rest.copy()
     for _ in range(20):
         q = q + 0.02
-        _, sliding, _ = friction.update(drive, q, still + 1.0)
+        _, found, _ = friction.update(drive, q, still + 1.0)
+    sliding = found.copy()
     known = np.square(0.3 * joints.coulomb) + np.square(0.3 * joints.viscous)
     np.testing.assert_allclose(3.0 * sliding[0], known, rtol=1e-6)
-    assert np.all(sliding < resting)
+    _, pausing, _ = friction.update(drive, q, still)  # a joint that has only just stopped hides less than one at rest
+    assert np.all(sliding < pausing) and np.all(pausing < 0.5 * resting)
     momentum = Momentum(robot, settings=TorqueSettings(signal="torque"), bandwidth=10.0)
     tree = CompiledTree(robot, (robot.end_effector,))
     state = State(0.0, robot.home[None], still, still)
@@ -180,6 +182,8 @@ def test_a_resting_joint_hides_its_static_friction_and_a_lag_counts() -> None:
     spread = []
     for tick in range(60):
         pushed = torque - min(1.0, max(0.0, 0.05 * (tick - 20)))  # 1 N·m within 0.4 s, then steady
-        spread.append(momentum.update(State(0.02 * tick, state.position, still, pushed), tree).variance.mean())
+        lag = momentum.update(State(0.02 * tick, state.position, still, pushed), tree).lag
+        assert lag is not None
+        spread.append(lag.mean())
     assert spread[35] > spread[15] + 0.01  # behind while it grows
     assert spread[59] < spread[15] + 0.02  # and not long after

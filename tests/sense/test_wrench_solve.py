@@ -100,3 +100,23 @@ def test_bad_priors_are_refused() -> None:
         WrenchPrior(force=-1.0).precision()
     with pytest.raises(RetorqueError, match="2 sites and 1 priors"):
         WrenchSolve(np.ones((2, 3), dtype=bool), [WrenchPrior()])
+
+
+def test_what_torques_lag_behind_widens_the_ellipsoid_and_leaves_the_wrench() -> None:
+    tree = _arm()
+    rng = np.random.default_rng(4)
+    variance, torque = rng.uniform(0.01, 0.1, (1, 6)), rng.standard_normal((1, 6))
+    lag = rng.uniform(0.1, 1.0, (1, 6))
+    plain, late = (WrenchSolve(tree.on_chain, WrenchPrior(force=5.0, moment=0.5)) for _ in range(2))
+    np.testing.assert_array_equal(plain(tree.jacobian, torque, variance), late(tree.jacobian, torque, variance, lag))
+    gain = np.array([_moved(plain, tree, torque, variance, j) for j in range(6)]).T  # (6, joints)
+    expected = plain.covariance[0, 0] + gain @ np.diag(lag[0]) @ gain.T
+    np.testing.assert_allclose(late.covariance[0, 0], expected, rtol=1e-6, atol=1e-9)
+
+
+def _moved(solve: WrenchSolve, tree: CompiledTree, torque: np.ndarray, variance: np.ndarray, j: int) -> np.ndarray:
+    """By how much a wrench moves for 1 N·m more of a joint's torque."""
+    more = torque.copy()
+    more[0, j] += 1.0
+    before = solve(tree.jacobian, torque, variance)[0, 0].copy()
+    return solve(tree.jacobian, more, variance)[0, 0] - before

@@ -40,7 +40,8 @@ def test_tips_move_with_the_object_and_their_forces_hold_it(name: str) -> None:
         assert action.force[k] @ normals[k] > 0.8 * grips[k]  # pressed into the object
     pressed = action.force.sum(axis=0)
     assert np.linalg.norm(pressed[:2]) < 0.2 * grips.sum()  # and against each other
-    assert grips[2] == 2.5 and np.allclose((grips[:, None] * normals).sum(axis=0), 0.0, atol=1e-9)
+    assert grips[2] == (3.75 if thing.flat else 2.5)  # flat things are held more firmly
+    assert np.allclose((grips[:, None] * normals).sum(axis=0), 0.0, atol=1e-9)
 
 
 def test_a_ball_on_the_floor_rolls_under_a_hand() -> None:

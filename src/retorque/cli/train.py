@@ -48,5 +48,12 @@ TRAININGS = VerbGroup(
             settings="RmaTraining",
             function="train",
         ),
+        "up-osi": Verb(
+            summary="UP-OSI, the rival of MPC: a policy that is told the parameters, and their identification; resumes",
+            example="retorque train up-osi --task cartpole --out up-osi",
+            module="tasks.mpc.training.train_up_osi",
+            settings="UpOsiTraining",
+            function="train",
+        ),
     },
 )

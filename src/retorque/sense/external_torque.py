@@ -28,6 +28,8 @@ class TorqueEstimate:
     """(trials, n) [(N·m)²]; joints taken as independent."""
     resting: Array
     """(trials, n) how far friction hides the torque: 0 sliding, 1 at rest."""
+    lag: Array | None = None
+    """(trials, n) squares of what the torque lags behind [(N·m)²]; None: nothing."""
 
 
 class ExternalTorque(ABC):
@@ -110,12 +112,9 @@ class QuasiStatic(ExternalTorque):
         passed, variance, resting = self._passed(drive, q, qd)
         external = self._balance(q, qd, passed, tree)
         variance = variance + self._noise
-        lag = self._lag()
-        if lag is not None:
-            variance += lag
         if missing is not None:
             external, variance = np.where(missing, 0.0, external), np.where(missing, LEFT_OUT, variance)
-        return TorqueEstimate(self._smoothed(external), variance, resting)
+        return TorqueEstimate(self._smoothed(external), variance, resting, self._lag())
 
     def _passed(self, drive: Array, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """Torque behind the gear, its variance, and how far the joints rest."""
@@ -133,7 +132,7 @@ class QuasiStatic(ExternalTorque):
         return tree.gravity - passed
 
     def _lag(self) -> Array | None:
-        """Variance (trials, n) of what the estimate lags behind [(N·m)²]."""
+        """Squares (trials, n) of what the estimate lags behind [(N·m)²]."""
         return None
 
     def _smoothed(self, external: Array) -> Array:

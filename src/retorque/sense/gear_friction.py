@@ -66,8 +66,9 @@ def _friction(
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
             known = error * error / 3.0 * (level * z) ** 2
             between = level * level / 3.0 * (1.0 - min(1.0, z * z))
-            if rest[t, j] > 0.0:  # at rest, friction answers to whatever changes, up to its static level
-                between = (STATIC * level) ** 2 / 3.0
+            if rest[t, j] > 0.0:  # at rest, friction answers to whatever changes, in the end up to its static level
+                stays = np.exp(-rest[t, j] / FORGETTING)
+                between = max(between, level * level / 3.0 * (0.5 * stays + STATIC**2 * (1.0 - stays)))
             variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
             resting[t, j] = max(1.0 - min(1.0, abs(z)), gone)
 

@@ -137,7 +137,7 @@ class WrenchEstimator:
             if self._checks.found:
                 codes[:] = found
                 torque, variance = np.where(left_out, 0.0, torque), np.where(left_out, LEFT_OUT, variance)
-        solve(self.tree.jacobian, torque, variance)
+        solve(self.tree.jacobian, torque, variance, estimate.lag)
         self._age += self.timestep
         settled = _judge(
             self._limits,

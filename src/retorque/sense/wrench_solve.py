@@ -141,6 +141,25 @@ def _solve(
                 weakness[t, s] = value
 
 
+@kernel
+def _widen(jacobian: Array, variance: Array, lag: Array, used: Array, covariance: Array) -> None:
+    """Add Σ_j lag_j g_j g_jᵀ to each site's covariance C, where g_j = C J_j / σ_j² is what a torque moves it by."""
+    g, c = np.empty(6), np.empty((6, 6))
+    for t in range(variance.shape[0]):
+        for s in range(used.shape[0]):
+            c[:] = covariance[t, s]
+            for j in range(variance.shape[1]):
+                if not used[s, j] or lag[t, j] == 0.0:
+                    continue
+                for r in range(6):
+                    g[r] = 0.0
+                    for i in range(6):
+                        g[r] += c[r, i] * jacobian[t, s, i, j] / variance[t, j]
+                for r in range(6):
+                    for i in range(6):
+                        covariance[t, s, r, i] += lag[t, j] * g[r] * g[i]
+
+
 class WrenchSolve:
     """The wrench at each site that explains the torques of its own chain best, given the prior.
 
@@ -172,8 +191,14 @@ class WrenchSolve:
         size = 6 * self._groups.shape[1]
         self._a, self._b = np.zeros((size, size)), np.zeros((size, size + 1))
 
-    def __call__(self, jacobian: Array, torque: Array, variance: Array) -> Array:
-        """The wrenches (trials, sites, 6) for Jacobians (trials, sites, 6, n), torques and variances (trials, n)."""
+    def __call__(self, jacobian: Array, torque: Array, variance: Array, lag: Array | None = None) -> Array:
+        """The wrenches (trials, sites, 6) for Jacobians (trials, sites, 6, n), torques and variances (trials, n).
+
+        Args:
+            jacobian, torque, variance: as above.
+            lag: (trials, n) squares of what the torques lag behind [(N·m)²]. It widens the covariance and leaves the
+                wrench alone: a torque that comes late is no weaker for it.
+        """
         _solve(
             jacobian,
             torque,
@@ -189,6 +214,8 @@ class WrenchSolve:
             self._a,
             self._b,
         )
+        if lag is not None:
+            _widen(jacobian, variance, lag, self.used, self.covariance)
         return self.wrench
 
 

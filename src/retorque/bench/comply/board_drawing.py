@@ -35,6 +35,8 @@ class Settings(JobSettings):
     """heart, star, circle, text:WORDS or an SVG path."""
     methods: tuple[str, ...] = METHODS
     """Controllers to compare on the same boards."""
+    kinematics: str = "compiled"
+    """Inverse kinematics of all methods: compiled or mink."""
     trials: int = 20
     """Boards, each misplaced and tilted, with a robot of its own hidden friction."""
     seed: int = 0
@@ -51,7 +53,13 @@ def run(settings: Settings) -> Report:
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
-    world = DrawSettings(robot=settings.robot, shape=settings.shape, trials=settings.trials, seed=settings.seed)
+    world = DrawSettings(
+        robot=settings.robot,
+        shape=settings.shape,
+        trials=settings.trials,
+        seed=settings.seed,
+        kinematics=settings.kinematics,
+    )
     jobs = [(world, method) for method in settings.methods]
     task = DrawTask(world)
     if task.arm is not None:
@@ -79,7 +87,7 @@ def draw(world: DrawSettings, method: str) -> DrawScore:
 
 
 def _rows(settings: Settings, method: str, found: DrawScore) -> list[Row]:
-    shared = {"fallen": int(found.fallen.sum())}
+    shared = {"fallen": int(found.fallen.sum()), "kinematics": settings.kinematics}
     extras = {
         "position": {"deviation": float(found.deviation.mean())},
         "force": {"peak": float(found.peak.mean()), "largest peak": float(found.peak.max())},

@@ -15,8 +15,9 @@ from retorque.control.comply.admittance import Admittance
 from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.compliance_action import ComplianceAction, isotropic
 from retorque.control.comply.hybrid_servoing import hybrid_servo
+from retorque.control.comply.kinematics_choice import has_mink, kinematics_class
 from retorque.control.comply.servo_feed_forward import ServoFeedForward
-from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.control.comply.site_kinematics import KinematicsSettings
 from retorque.loop.loop import Loop
 from retorque.physics.kernels.compiled import COMPILED
 from retorque.physics.kernels.compiled_tree import CompiledTree
@@ -62,12 +63,15 @@ def run(settings: Settings) -> Report:
     load = os.getloadavg()[0]
     rows = []
     for robot in settings.robots:
-        for method, margin, kind in (
-            ("full step", 0.0, QuasiStatic),
-            ("full step, momentum", 0.0, Momentum),
-            ("full step, self-collision", MARGIN, QuasiStatic),
-        ):
-            times = _times(_step(robot, margin, kind), settings.ticks)
+        cases: list[tuple[str, float, type[QuasiStatic], str]] = [
+            ("full step", 0.0, QuasiStatic, "compiled"),
+            ("full step, momentum", 0.0, Momentum, "compiled"),
+            ("full step, self-collision", MARGIN, QuasiStatic, "compiled"),
+        ]
+        if has_mink():
+            cases.append(("full step, mink", 0.0, QuasiStatic, "mink"))
+        for method, margin, kind, inverse in cases:
+            times = _times(_step(robot, margin, kind, inverse), settings.ticks)
             rows.append(_row(robot, method, times, PAPER.get(robot) if method == "full step" else None))
     rows.append(_row("block on a floor", "hybrid servoing (OCHS)", _times(_hybrid(), min(settings.ticks, 1000))))
     return Report(
@@ -80,7 +84,7 @@ def run(settings: Settings) -> Report:
     )
 
 
-def _step(name: str, margin: float, kind: type[QuasiStatic]) -> Callable[[], object]:
+def _step(name: str, margin: float, kind: type[QuasiStatic], inverse: str) -> Callable[[], object]:
     body = embodiment(name)
     robot = welded(body.load())
     frames = tuple(robot.frame(site) for site in body.sites)
@@ -89,7 +93,8 @@ def _step(name: str, margin: float, kind: type[QuasiStatic]) -> Callable[[], obj
     at_all: Array = np.asarray(used.any(axis=0))
     torque = kind(robot, settings=TorqueSettings(noise=body.noise), used=at_all)
     source = WrenchEstimator(robot, body.sites, torque, body.prior)
-    kinematics = DampedLeastSquares(robot, frames, used, settings=KinematicsSettings(collision_margin=margin))
+    weights = KinematicsSettings(collision_margin=margin)
+    kinematics = kinematics_class(inverse)(robot, frames, used, settings=weights)
     stiffness, damping = body.gains(robot)
     ahead = ServoFeedForward(torque.joints, stiffness, used)
     controller = Compliance(source, Admittance(len(frames)), kinematics, feed_forward=ahead)

@@ -10,10 +10,11 @@ import numpy as np
 from retorque.bench.report import Report, Row, recorded
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
-from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
+from retorque.tasks.mpc.run import POLICIES, UP_OSI, RunSettings, run_task
+from retorque.tasks.mpc.up_osi import ON_BOARD
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.errors import unknown
+from retorque.work.errors import RetorqueError, unknown
 from retorque.work.jobs import JobSettings, report, run_jobs
 
 NOISES = ("white", "offset")
@@ -28,7 +29,7 @@ class Settings(JobSettings):
     tasks: tuple[str, ...] = tuple(TASKS)
     """Tasks to run."""
     policies: tuple[str, ...] = POLICIES
-    """Policies to compare."""
+    """Policies to compare; also up-osi, for cartpole only."""
     noises: tuple[str, ...] = NOISES
     """white, offset or both."""
     variant: str = "paper"
@@ -48,7 +49,7 @@ def run(settings: Settings) -> Report:
     for name in settings.tasks:
         make_task(name, settings.variant)
     check_names("task", "--tasks", settings.tasks)
-    check_names("policy", "--policies", settings.policies, POLICIES)
+    check_names("policy", "--policies", settings.policies, (*POLICIES, UP_OSI))
     check_names("noise", "--noises", settings.noises, NOISES)
     if settings.state not in ("smoothed", "true"):
         raise unknown("state", settings.state, ("smoothed", "true"))
@@ -56,7 +57,15 @@ def run(settings: Settings) -> Report:
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
     compile_with_progress()
-    cells = [(t, p, n) for t in settings.tasks for n in settings.noises for p in settings.policies]
+    cells = [
+        (t, p, n)
+        for t in settings.tasks
+        for n in settings.noises
+        for p in settings.policies
+        if p != UP_OSI or t in ON_BOARD
+    ]
+    if not cells:
+        raise RetorqueError(f"{UP_OSI} has weights on board for {' and '.join(ON_BOARD)}; add it to --tasks")
     jobs = [
         (task, settings.variant, policy, noise, settings.state, settings.seed + k)
         for task, policy, noise in cells

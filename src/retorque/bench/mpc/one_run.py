@@ -15,7 +15,7 @@ from retorque.bench.mpc.mpc_plots import run_picture
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.real_time import run_real_time
-from retorque.tasks.mpc.run import POLICIES, RunSettings, RunTrace, run_task
+from retorque.tasks.mpc.run import POLICIES, UP_OSI, RunSettings, RunTrace, run_task
 from retorque.tasks.mpc.task import MpcTask
 from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import RetorqueError
@@ -33,7 +33,7 @@ class Settings:
     variant: Literal["paper", "code"] = "paper"
     """As printed, or as in the public code."""
     policy: str = "information"
-    """information, paper, naive, smooth, weighted, oracle or delayed-oracle."""
+    """information, paper, naive, smooth, weighted, oracle, delayed-oracle or up-osi."""
     noise: Literal["white", "offset"] = "white"
     """White noise, or one constant offset a run as in the public code."""
     state: Literal["smoothed", "true"] = "smoothed"
@@ -57,7 +57,7 @@ class Settings:
 def run(settings: Settings) -> Outcome:
     """One run, a table of what happened, and the picture."""
     check_between("--seed", settings.seed, 0, MOST_SEED)
-    check_names("policy", "--policy", (settings.policy,), POLICIES)
+    check_names("policy", "--policy", (settings.policy,), (*POLICIES, UP_OSI))
     if settings.render is not None:
         check_file(settings.render)
     task = make_task(settings.task, settings.variant)
@@ -65,6 +65,8 @@ def run(settings: Settings) -> Outcome:
     check_between("--kills", settings.kills, 0, 1000)
     if settings.kills and not settings.real_time:
         raise RetorqueError("only a run in real time has processes to kill; add --real-time")
+    if settings.real_time and settings.policy == UP_OSI:
+        raise RetorqueError("up-osi has no processes; leave out --real-time")
     if settings.real_time and (settings.render is not None or settings.state == "true" or settings.explore):
         raise RetorqueError("--render, --state true and --explore are for virtual time; leave out --real-time")
     compile_with_progress()

@@ -19,14 +19,20 @@ from retorque.work.array import Array
 class BalanceSettings:
     """Settings of the stabiliser (appendix B of the paper, and what was missing there)."""
 
-    pitch_gain: float = 20.0
+    pitch_gain: float = 10.0
     """Moment at the feet against torso pitch [N·m/rad]."""
-    pitch_damping: float = 1.0
+    pitch_damping: float = 2.0
     """... against pitch rate [N·m·s/rad]."""
     pitch_integral: float = 20.0
     """... against pitch that stays [N·m/(rad·s)]."""
     most_moment: float = 1.5
     """Largest moment that feedback may ask of the feet [N·m]."""
+    roll_gain: float = 20.0
+    """Moment of the feet's loads against torso roll [N·m/rad]."""
+    roll_damping: float = 1.0
+    """... against roll rate [N·m·s/rad]."""
+    least_load: float = 0.15
+    """Share of the weight that is left on a foot, at least."""
     yaw_gain: float = 0.5
     """Turn of the waist against torso yaw [rad/rad]."""
     yaw_follow: float = 0.0
@@ -35,11 +41,11 @@ class BalanceSettings:
     """[rad]"""
     filter: float = 0.2
     """Time constant of the felt force that scales the feed-forward [s]."""
-    lean: float = 0.6
+    lean: float = 0.8
     """Share of the commanded force's moment that the body carries by leaning forwards."""
-    most_lean: float = 0.025
+    most_lean: float = 0.035
     """[m]"""
-    lean_time: float = 0.5
+    lean_time: float = 0.3
     """Time constant of leaning [s]."""
     tipping_share: float = 0.9
     """Share of the tipping limit that may be commanded."""
@@ -95,7 +101,9 @@ class Balance:
         self._sum, self._felt = np.zeros(trials), np.zeros((trials, len(sites), 3))
         self._orientation = np.zeros((trials, 4))
         soles = frames[:2]
-        self._legs_to = DampedLeastSquares(robot, soles, self.tree.on_chain[:2] & self._legs, trials, timestep)
+        shared = self.tree.on_chain[:2].all(axis=0)  # a waist between both legs and the base stays out of leaning
+        own = self.tree.on_chain[:2] & self._legs & ~shared
+        self._legs_to = DampedLeastSquares(robot, soles, own, trials, timestep)
         self._lean, self._soles = np.zeros(trials), np.zeros((trials, 2, 3, 3))
         self._upright = np.zeros((trials, 7))
         self._frozen = np.zeros(trials, dtype=np.int64)
@@ -159,31 +167,35 @@ class Balance:
         assert state.base is not None
         s, tree = self.settings, self.tree
         pose = np.reshape(state.base.pose, (self.trials, 7))
-        rate = np.reshape(state.base.twist, (self.trials, 6))[:, 4]
+        twist = np.reshape(state.base.twist, (self.trials, 6))
+        rate, roll_rate = twist[:, 4], twist[:, 3]
         pitch, yaw = pitch_and_yaw(pose[:, 3:])
+        roll = roll_of(pose[:, 3:])
         same = (pose[:, 3:] == self._orientation).all(axis=-1) & (np.abs(rate) > 1e-4)
         self._frozen = np.where(same, self._frozen + 1, 0)
         self._orientation[:] = pose[:, 3:]
-        bad = (self._frozen > 5) | ~np.isfinite(pose).all(axis=-1) | ~np.isfinite(rate)
+        bad = (self._frozen > 5) | ~np.isfinite(pose).all(axis=-1) | ~np.isfinite(rate + roll_rate)
         if bad.any():
             self.codes = self.codes | np.where(bad, int(ComplyCode.IMU), 0)
         fine = ~bad & s.feedback
-        pitch, rate, yaw = (np.where(fine, x, 0.0) for x in (pitch, rate, yaw))
+        pitch, rate, yaw, roll, roll_rate = (np.where(fine, x, 0.0) for x in (pitch, rate, yaw, roll, roll_rate))
         self._sum = np.clip(
             self._sum + s.pitch_integral * pitch * self.timestep, -0.5 * s.most_moment, 0.5 * s.most_moment
         )
         asked = -s.pitch_gain * pitch - s.pitch_damping * rate - self._sum
         moment = np.clip(asked, -s.most_moment, s.most_moment)
-        torque = self._leg_torque(moment, self._felt if s.feed_forward else np.zeros_like(self._felt))
+        aside = np.clip(-s.roll_gain * roll - s.roll_damping * roll_rate, -s.most_moment, s.most_moment)
+        hands = self._felt if s.feed_forward else np.zeros_like(self._felt)
+        torque = self._leg_torque(np.stack([aside, moment], axis=-1), hands)
         offset = torque / self._stiffness
         q[:, self._legs] = (self._leaning(action) + offset)[:, self._legs]
         if self._waist >= 0:
             asked_yaw = np.zeros(self.trials)
             if s.yaw_follow:
-                aside = np.reshape(
+                hand = np.reshape(
                     np.broadcast_to(action.position, tree.position[:, 2:].shape), tree.position[:, 2:].shape
                 )
-                asked_yaw = np.clip(s.yaw_follow * (aside[:, -1, 1] - self._first_hand[:, 1]), -s.most_yaw, s.most_yaw)
+                asked_yaw = np.clip(s.yaw_follow * (hand[:, -1, 1] - self._first_hand[:, 1]), -s.most_yaw, s.most_yaw)
             # The waist turns the legs against the torso: feet that stand turn the torso the other way.
             turn = np.where(fine, asked_yaw + s.yaw_gain * (asked_yaw - yaw), asked_yaw)
             q[:, self._waist] -= turn
@@ -205,11 +217,15 @@ class Balance:
         return self._legs_to.step(feet, self._soles, self._upright)
 
     def _leg_torque(self, moment: Array, hands: Array) -> Array:
-        """Leg torques (trials, n) that carry the robot, its hands' forces (trials, sites, 3) and a moment about y."""
+        """Leg torques (trials, n) that carry the robot, its hands' forces (trials, sites, 3) and moments about x and y.
+
+        Args:
+            moment: (trials, 2) beyond what balances [N·m].
+            hands: (trials, sites, 3) forces on the hands [N].
+        """
         tree = self.tree
         feet, middle = tree.position[:, :2], tree.position[:, :2].mean(axis=1)
-        pull = hands.sum(axis=1)
-        ground = -pull
+        ground = -hands.sum(axis=1)
         ground[:, 2] += self._weight
         centre = self._mass_centre()
         weight = np.zeros_like(centre)
@@ -217,18 +233,24 @@ class Balance:
         turning = np.cross(centre - middle, weight) + np.cross(tree.position[:, 2:] - middle[:, None], hands).sum(
             axis=1
         )
-        about_y = -turning[:, 1] + moment
-        out = np.zeros((self.trials, self.robot.n))
+        asked = -turning
+        asked[:, :2] += moment
+        # About x the loads of the feet differ: half of the difference at half of their distance, twice.
+        apart = np.maximum(feet[:, 0, 1] - feet[:, 1, 1], 0.02)
+        shift = np.clip(
+            asked[:, 0] / (apart * self._weight), -0.5 + self.settings.least_load, 0.5 - self.settings.least_load
+        )
+        out = np.where(tree.on_chain[:2].any(axis=0), tree.gravity, 0.0)
         for foot in range(2):
-            jacobian = tree.jacobian[:, foot]
+            share = 0.5 + (shift if foot == 0 else -shift)
             wrench = np.zeros((self.trials, 6))
-            wrench[:, :3] = 0.5 * ground
-            wrench[:, 4] = 0.5 * about_y
-            # A force at this foot turns about the middle of both: what is not about y the feet share by themselves.
-            wrench[:, 4] -= np.cross(feet[:, foot] - middle, 0.5 * ground)[:, 1]
+            wrench[:, :2] = 0.5 * ground[:, :2]
+            wrench[:, 2] = share * ground[:, 2]
+            # A force at this foot turns about the middle of both, which the foot's own moment makes up for.
+            turned = np.cross(feet[:, foot] - middle, wrench[:, :3])
+            wrench[:, 4:] = 0.5 * asked[:, 1:] - turned[:, 1:]
             own = tree.on_chain[foot]
-            felt = np.einsum("trn,tr->tn", jacobian, wrench)
-            out[:, own] = (tree.gravity - felt)[:, own]
+            out[:, own] -= np.einsum("trn,tr->tn", tree.jacobian[:, foot], wrench)[:, own]  # a waist carries both
         return out
 
     def _mass_centre(self) -> Array:
@@ -242,3 +264,9 @@ def pitch_and_yaw(quaternion: Array) -> tuple[Array, Array]:
     w, x, y, z = np.moveaxis(quaternion, -1, 0)
     pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
     return pitch, np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def roll_of(quaternion: Array) -> Array:
+    """Roll (...) [rad] of orientations (..., 4), (w, x, y, z)."""
+    w, x, y, z = np.moveaxis(quaternion, -1, 0)
+    return np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))

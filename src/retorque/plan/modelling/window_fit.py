@@ -16,6 +16,7 @@ from retorque.physics.backends.kernel_cache import load_kernels
 from retorque.physics.backends.tree_dynamics import TreeDynamics
 from retorque.physics.dynamics import Dynamics
 from retorque.plan.modelling.free_parameters import FreeParameters
+from retorque.plan.modelling.input_noise import input_spread
 from retorque.plan.modelling.window import Samples
 from retorque.plan.passes import Step, make_passes
 from retorque.work.array import Array
@@ -69,15 +70,28 @@ class WindowFit:
         free: what is unknown.
         noise: (2 n,) standard deviation of each number of a measured state.
         settings: iterations and segments.
+        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m]. The fit does not follow
+            it, but its covariance says what it does to the parameters.
     """
 
-    def __init__(self, dynamics: Dynamics, free: FreeParameters, noise: Array, settings: FitSettings | None = None):
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        free: FreeParameters,
+        noise: Array,
+        settings: FitSettings | None = None,
+        *,
+        input_noise: float = 0.0,
+    ):
         if dynamics.passed:
             raise RetorqueError("windows are fitted for robots on a fixed base")
         noise = np.asarray(noise, dtype=float)
         if noise.shape != (2 * dynamics.nv,) or not np.all(noise > 0.0):
             raise RetorqueError(f"the noise must be {2 * dynamics.nv} standard deviations above zero")
+        if not 0.0 <= input_noise < np.inf:
+            raise RetorqueError("the inputs' noise must be a standard deviation of 0 or more")
         self.dynamics, self.free, self.noise = dynamics, free, noise
+        self._input_variance = np.full(dynamics.inputs, float(input_noise) ** 2)
         self.settings = settings or FitSettings()
         self._passes = make_passes(dynamics, np.full(dynamics.inputs, 1e9))
         self._kernels = load_kernels("window_kernels") if isinstance(dynamics, TreeDynamics) else None
@@ -142,7 +156,14 @@ class WindowFit:
             p, states, best, damping = new_p, new_states, tried, 0.1 * damping
             if converged:
                 break
-        return self._result(best, p, size, converged)
+        spread_by = None
+        if size and mobile and self._input_variance.any():
+            columns = 2 * self.dynamics.nv + self.dynamics.inputs + self.free.columns
+            weights = 1.0 / np.square(self.noise)
+            ties = weights / TIE**2
+            step, variance = self.dynamics.timestep, self._input_variance
+            spread_by = input_spread(best[6], columns, step, weights, ties, samples.valid, starts, variance)
+        return self._result(best, p, size, converged, spread_by)
 
     def iteration(self, samples: Samples, p: Array, prior: Array) -> Array | None:
         """The change (size + 2 n segments,) of one Gauss-Newton iteration, as `fit` repeats it: for timing it."""
@@ -166,18 +187,23 @@ class WindowFit:
         path = self._path(anchor.state, samples.inputs, whole)
         if path is None:
             return 0.0, 0
-        a, _, by_p = d.linearise(path, samples.inputs, whole)
-        now = np.zeros((width, width + self.free.size))
+        a, b, by_p = d.linearise(path, samples.inputs, whole)
+        noisy = bool(self._input_variance.any())
+        now, pushed = np.zeros((width, width + self.free.size)), np.zeros((width, steps * d.inputs if noisy else 0))
         now[:, :width] = np.eye(width)
-        rows = np.empty((steps, *now.shape))
+        rows, pushes = np.empty((steps, *now.shape)), np.empty((steps, *pushed.shape))
         for t in range(steps):
             now = a[t] @ now
             now[:, width:] += by_p[t][:, self.free.columns]
             rows[t] = now / self.noise[:, None]
+            if noisy:
+                pushed = a[t] @ pushed
+                pushed[:, t * d.inputs : (t + 1) * d.inputs] = b[t] * np.sqrt(self._input_variance)
+                pushes[t] = pushed / self.noise[:, None]
         keep = samples.valid[1:]
         errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        rows = rows[keep].reshape(-1, now.shape[1])
-        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T)
+        rows, pushes = (x[keep].reshape(len(errors), x.shape[-1]) for x in (rows, pushes))
+        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T)
         if not len(errors):
             return 0.0, 0
         return float(errors @ np.linalg.solve(covariance, errors)), len(errors)
@@ -188,8 +214,11 @@ class WindowFit:
 
     def _evaluate(
         self, samples: Samples, starts: list[int], states: Array, p: Array, prior: Array, centre: Array, size: int
-    ) -> tuple[Array, Array, float, Array, Array, Array] | None:
-        """Normal equations, cost, residuals, newest state and its sensitivity, for unknowns (p, first states)."""
+    ) -> tuple[Array, Array, float, Array, Array, Array, Array] | None:
+        """Normal equations, cost, residuals, newest state, its sensitivity, and derivatives of accelerations.
+
+        Unknowns are (p, first states).
+        """
         width = states.shape[1]
         whole = self.free.whole(p)
         ends = [*starts[1:], len(samples.states) - 1]
@@ -236,7 +265,7 @@ class WindowFit:
             return None
         newest = np.zeros((width, unknowns))
         newest[:, :size], newest[:, unknowns - width :] = now[:, :size], now[:, size:]
-        return hessian, gradient, cost, residuals, trajectory[-1], newest
+        return hessian, gradient, cost, residuals, trajectory[-1], newest, changes
 
     def _path(self, x: Array, inputs: Array, whole: Array) -> Array | None:
         """States (steps+1, 2 n) from a first one on; None where they diverge."""
@@ -276,11 +305,18 @@ class WindowFit:
             now[:n] += d.timestep * after
 
     def _result(
-        self, best: tuple[Array, Array, float, Array, Array, Array], p: Array, size: int, converged: bool
+        self,
+        best: tuple[Array, Array, float, Array, Array, Array, Array],
+        p: Array,
+        size: int,
+        converged: bool,
+        spread: Array | None,
     ) -> FittedWindow:
-        hessian, _, _, residuals, state, newest = best
+        hessian, _, _, residuals, state, newest, _ = best
         scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         covariance = scale[:, None] * np.linalg.pinv(hessian * scale * scale[:, None], rcond=1e-12) * scale
+        if spread is not None:
+            covariance = covariance + covariance @ spread @ covariance
         width = len(state)
         rows = np.zeros((width + self.free.size, len(hessian)))
         rows[:width] = newest

@@ -43,6 +43,8 @@ class ComplySettings:
     """Of boards and hidden friction."""
     wrong: float = 1.0
     """Times the board's usual misplacement and tilt."""
+    kinematics: str = "compiled"
+    """Inverse kinematics: compiled or mink."""
     planner: str = ""
     """Address of a vision-language model (OpenAI's interface) that plans the strokes; key in RETORQUE_VLM_KEY."""
     planner_model: str = ""
@@ -85,6 +87,7 @@ def _run(settings: ComplySettings, what: str) -> Outcome:
             trials=settings.trials,
             seed=settings.seed,
             wrong=settings.wrong,
+            kinematics=settings.kinematics,
         )
     )
     task.strokes = strokes

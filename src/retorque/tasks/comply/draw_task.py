@@ -10,6 +10,7 @@ import numpy as np
 from retorque.control.comply.balance import Balance, BalanceSettings, pitch_and_yaw
 from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.kinematics_choice import kinematics_class
 from retorque.control.comply.torque_compliance import TorqueCompliance
 from retorque.control.controller import Controller
 from retorque.loop.loop import Loop
@@ -57,6 +58,8 @@ class DrawSettings:
     """Of boards and friction."""
     wrong: float = 1.0
     """Times the board's usual misplacement and tilt."""
+    kinematics: str = "compiled"
+    """compiled or mink; arms by torque take the compiled one."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class DrawTask:
 
     def __init__(self, settings: DrawSettings):
         check_drawing(settings.robot)
+        kinematics_class(settings.kinematics)
         self.settings = settings
         self.strokes: Strokes = shape(settings.shape)
         by_torque = settings.robot not in SITES
@@ -171,7 +175,8 @@ class DrawTask:
             stiffness, _ = body.gains(robot)
             posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
         prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
-        return method_controller(method, robot, self.sites, body, trials, prior, posture)
+        inverse = self.settings.kinematics
+        return method_controller(method, robot, self.sites, body, trials, prior, posture, inverse)
 
     def _expected(self) -> tuple[float, float, float]:
         """Standard deviation of the force an axis: what is pressed along the normal, friction across it [N]."""

@@ -7,8 +7,9 @@ import numpy as np
 from retorque.control.comply.admittance import Admittance, AdmittanceSettings
 from retorque.control.comply.compliance import Compliance, PositionOnly, Posture
 from retorque.control.comply.compliance_action import ComplianceAction
+from retorque.control.comply.kinematics_choice import kinematics_class
 from retorque.control.comply.servo_feed_forward import ServoFeedForward
-from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
+from retorque.control.comply.site_kinematics import KinematicsSettings
 from retorque.control.controller import Controller
 from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.motor_torque import JointMotors
@@ -38,6 +39,7 @@ def method_controller(
     trials: int,
     prior: WrenchPrior,
     posture: Posture | None = None,
+    kinematics: str = "compiled",
 ) -> Controller[ComplianceAction]:
     """The controller of a method.
 
@@ -49,6 +51,7 @@ def method_controller(
         trials: robots served at once.
         prior: of the wrenches, for our own estimate.
         posture: of the joints that no site owns.
+        kinematics: one of `KINEMATICS`.
     """
     if method not in METHODS:
         raise unknown("method", method, METHODS)
@@ -57,10 +60,11 @@ def method_controller(
     used = own_joints(tree)
     at_all: Array = np.asarray(used.any(axis=0))
     stiffness, _ = body.gains(robot)
-    kinematics = DampedLeastSquares(robot, frames, used, trials, settings=KinematicsSettings(rotation=body.turn_weight))
+    weights = KinematicsSettings(rotation=body.turn_weight)
+    inverse = kinematics_class(kinematics)(robot, frames, used, trials, settings=weights)
     ahead = ServoFeedForward(JointMotors.of(robot), stiffness, used, trials)
     if method == "position":
-        return PositionOnly(tree, kinematics, posture, feed_forward=ahead)
+        return PositionOnly(tree, inverse, posture, feed_forward=ahead)
     if method == "public-code":
         published = TorqueSettings(friction=False, smoothing=body.smoothing)
         torque = QuasiStatic(robot, trials, settings=published, used=at_all)
@@ -71,4 +75,4 @@ def method_controller(
         source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(), trials)
     admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=SPEED))
     blind = method == "without f_ext"
-    return Compliance(source, admittance, kinematics, posture, feed_forward=ahead, blind=blind)
+    return Compliance(source, admittance, inverse, posture, feed_forward=ahead, blind=blind)

@@ -30,10 +30,13 @@ from retorque.robots.command import Command
 from retorque.robots.state import State
 from retorque.simulate.target import Target
 from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.up_osi import UpOsiPolicy, load_up_osi
 from retorque.work.array import Array
 from retorque.work.errors import unknown
 
 POLICIES = ("information", "paper", "naive", "smooth", "weighted", "oracle", "delayed-oracle")
+UP_OSI = "up-osi"
+"""The rival without a planner, for some tasks only (`up_osi.ON_BOARD`)."""
 DELAY = 10
 """Samples by which the delayed oracle is late."""
 Noise = Literal["white", "offset"]
@@ -163,7 +166,7 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
 def make_parts(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[Parts, WindowFit]:
     """Planner, modeller and start rule of a task, and what smooths its windows."""
     dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
-    fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise))
+    fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise), input_noise=task.noise)
     ilqr = ILQR(dynamics, PlannerSettings(horizon=task.horizon))
     planner = Planner(ilqr, task.cost, Escape(ilqr, task.cost, task.escape, settings.seed))
     modeller = make_modeller(task, settings.policy, fit, truth)
@@ -171,8 +174,13 @@ def make_parts(task: MpcTask, settings: RunSettings, truth: Callable[[], Array])
     return Parts(planner, modeller, rule), fit
 
 
-def make_policy(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[MpcPolicy, VirtualWorkers]:
-    """The planner of a task as a policy of the loop, with its workers in virtual time."""
+def make_policy(
+    task: MpcTask, settings: RunSettings, truth: Callable[[], Array]
+) -> tuple[MpcPolicy, VirtualWorkers] | tuple[UpOsiPolicy, UpOsiPolicy]:
+    """The planner of a task as a policy of the loop, with its workers in virtual time; UP-OSI works alone."""
+    if settings.policy == UP_OSI:
+        alone = UpOsiPolicy(task, make_dynamics(task.robot, task.timestep), load_up_osi(task))
+        return alone, alone
     parts, fit = make_parts(task, settings, truth)
     dynamics = fit.dynamics
     workers = VirtualWorkers(

@@ -36,6 +36,8 @@ class HandObject:
     """From its centre to the surface that the fingers touch [m]."""
     flat: bool = False
     """Whether index and middle finger touch it along the same normal."""
+    firmness: float = 1.0
+    """Times the usual grip: flat things slip where round ones would be squeezed out."""
     quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """How it is handed over, (w, x, y, z)."""
 
@@ -50,10 +52,11 @@ class HandObject:
         return centres, -centres / reach
 
     def grips(self, force: float) -> Array:
-        """(3,) normal forces that balance each other, `force` at the thumb [N]."""
+        """(3,) normal forces that balance each other, `force` times the firmness at the thumb [N]."""
         _, normals = self.grasp()
-        each = -0.5 * force / normals[0, 0]
-        return np.array([each, each, force])
+        thumb = self.firmness * force
+        each = -0.5 * thumb / normals[0, 0]
+        return np.array([each, each, thumb])
 
 
 HAND_OBJECTS = {
@@ -81,6 +84,7 @@ HAND_OBJECTS = {
         half_height=0.03,
         half_width=0.03,
         flat=True,
+        firmness=1.5,
     ),
     "cylinder": HandObject(
         thing=Cylinder(
@@ -95,6 +99,7 @@ HAND_OBJECTS = {
         half_height=0.0325,
         half_width=0.0325,
         flat=True,
+        firmness=1.5,
         quaternion=(0.5**0.5, 0.5**0.5, 0.0, 0.0),  # its axis lies along the hand's width
     ),
 }

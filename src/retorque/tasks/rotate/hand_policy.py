@@ -22,9 +22,10 @@ from retorque.work.errors import RetorqueError
 class HandPolicySettings(GripSettings):
     """How an object is held and moved."""
 
+    grip: float = 3.0
     low: float = 40.0
     high: float = 300.0
-    damping: float = 150.0
+    damping: float = 100.0
     open: float = 0.012
     close: float = 1.5
 

@@ -32,8 +32,8 @@ STAND = 0.01
 """Half size of what the object stands on until it is held [m]."""
 LOWERED = 3.2
 """When that is taken away [s]."""
-DROPPED = 0.05
-"""An object this far below where it should be has been dropped [m]."""
+DROPPED = 0.02
+"""An object this far from where it should be has been dropped; the palm catches it 3 cm below [m]."""
 PRIOR = WrenchPrior(force=2.0, moment=0.0045)
 """Of the wrench at a fingertip."""
 DEPTH = 0.004

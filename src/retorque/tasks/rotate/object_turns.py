@@ -16,7 +16,7 @@ class ObjectTurns:
         schedule: what was asked.
         begin: when the strokes begin [s].
         trials: objects.
-        dropped: distance below the asked place at which an object is lost [m].
+        dropped: distance from the asked place at which an object is lost [m].
     """
 
     def __init__(self, schedule: StrokeSchedule, begin: float, trials: int, dropped: float):

@@ -1,0 +1,1 @@
+"""Training of policies for the planning tasks; needs PyTorch."""

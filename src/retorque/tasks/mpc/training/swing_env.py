@@ -1,0 +1,83 @@
+"""Many carts with poles at once, in groups of one set of parameters each, for learning by trying."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.physics.dynamics import make_dynamics
+from retorque.tasks.mpc.task import MpcTask
+from retorque.work.array import Array
+
+FAR = 4.0
+"""A cart farther from its target than this has run away [m]."""
+FAST = 60.0
+"""... and so has one that moves this fast [rad/s, m/s]."""
+UPRIGHT = 0.5
+"""Share of episodes that begin near the target, so that balancing is seen early."""
+
+
+class SwingEnv:
+    """Episodes of `length` steps; all groups begin together, each with parameters drawn from the task's bounds.
+
+    Args:
+        task: robot, target, bounds, noise.
+        groups: sets of parameters.
+        each: robots of a group.
+        length: steps of an episode.
+        seed: of everything random.
+    """
+
+    def __init__(self, task: MpcTask, groups: int, each: int, length: int, seed: int):
+        self.task, self.groups, self.each, self.length = task, groups, each, length
+        self.dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
+        self.trials = groups * each
+        self._rng = np.random.default_rng(seed)
+        self.restart()
+
+    def restart(self) -> None:
+        """Other parameters, and every robot at a start of its own."""
+        free, rng, n = self.task.free, self._rng, self.task.robot.n
+        self.p = rng.uniform(free.lower, free.upper, (self.groups, free.size))
+        self.states = np.tile(self.task.start, (self.trials, 1))
+        self.states += 0.1 * rng.standard_normal(self.states.shape)
+        near = rng.random(self.trials) < UPRIGHT
+        spread = np.concatenate([[0.5], np.full(n - 1, 0.5), np.full(n, 1.0)])
+        target = self.task.cost.target + spread * rng.standard_normal(self.states.shape)
+        self.states[near] = target[near]
+        self.step_number = 0
+
+    @property
+    def parameters(self) -> Array:
+        """(trials, size) of each robot."""
+        return np.repeat(self.p, self.each, axis=0)
+
+    @property
+    def measured(self) -> Array:
+        """(trials, 2 n) states with the task's noise."""
+        return self.states + self.task.noise * self._rng.standard_normal(self.states.shape)
+
+    def step(self, shares: Array) -> tuple[Array, Array, bool]:
+        """Rewards (trials,), who ran away (trials,), and whether the episode is over, after inputs (trials, motors)."""
+        sent = np.clip(shares, -1.0, 1.0)
+        inputs = sent * self.dynamics.input_limit
+        inputs = inputs + self.task.noise * self._rng.standard_normal(inputs.shape)
+        for k in range(self.groups):
+            mine = slice(k * self.each, (k + 1) * self.each)
+            self.states[mine] = self.dynamics.step(self.states[mine], inputs[mine], self.task.free.whole(self.p[k]))
+        self.step_number += 1
+        gone = ~np.isfinite(self.states).all(axis=-1)
+        gone |= np.abs(self.states[:, 0] - self.task.cost.target[0]) > FAR
+        gone |= np.abs(self.states[:, self.task.robot.n :]).max(axis=-1) > FAST
+        reward = self._reward(sent)
+        reward[gone] = -10.0
+        self.states[gone] = self.task.start
+        return reward, gone, self.step_number >= self.length
+
+    def _reward(self, shares: Array) -> Array:
+        """Poles up, cart at its target, then calm; more the nearer to success."""
+        n = self.task.robot.n
+        x = self.states[:, 0] - self.task.cost.target[0]
+        up = 0.5 * (1.0 + np.cos(np.cumsum(self.states[:, 1:n], axis=-1)).mean(axis=-1))
+        speed = np.square(self.states[:, n:]).sum(axis=-1)
+        calm = np.exp(-0.5 * speed) * np.exp(-4.0 * x**2) * up**8
+        return up - 0.1 * np.abs(x) - 0.01 * np.square(shares).sum(axis=-1) + 2.0 * calm

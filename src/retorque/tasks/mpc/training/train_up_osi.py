@@ -1,0 +1,287 @@
+"""Training of UP-OSI: a policy that is told the parameters (by PPO), then the network that reads them off samples."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.run_folder import RunFolder
+from retorque.physics.backends.kernel_cache import compile_with_progress
+from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.training.swing_env import SwingEnv
+from retorque.tasks.mpc.up_osi import UP_OSI_TASKS, observation, save_up_osi
+from retorque.work.array import Array
+from retorque.work.checks import check_between
+from retorque.work.errors import unknown
+from retorque.work.jobs import progress
+
+CHECKPOINT = 10
+"""Updates between checkpoints."""
+DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 4096
+"""Of PPO, as usual."""
+ROUNDS = 3
+"""Of identification: data of the policy told the truth first, then of the policy told what was identified."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpOsiTraining:
+    """Settings of `retorque train up-osi`."""
+
+    task: str = "cartpole"
+    """cartpole or double-pendulum."""
+    steps: int = 12_000_000
+    """Steps of all robots while the policy learns."""
+    episodes: int = 4
+    """Episodes of all robots in each round of identification."""
+    groups: int = 16
+    """Sets of parameters tried together."""
+    each: int = 64
+    """Robots of each."""
+    length: int = 512
+    """Steps of an episode."""
+    horizon: int = 64
+    """Steps between two updates."""
+    seed: int = 1000
+    """Of everything random."""
+    out: Path = Path("up-osi")
+    """Folder of checkpoints and weights; a run that was stopped goes on."""
+
+
+class UpOsi(nn.Module):
+    """Policy, value and identification; hidden layers of 64, tanh, as published.
+
+    Args:
+        task: sizes.
+        motors: inputs.
+    """
+
+    def __init__(self, task: MpcTask, motors: int):
+        super().__init__()
+        seen = observation(task, np.zeros(2 * task.robot.n)).size
+        self.policy = _mlp(seen + task.free.size, 64, 64, motors)
+        self.value = _mlp(seen + task.free.size, 64, 64, 1)
+        self.identification = _mlp((task.samples + 1) * seen + task.samples * motors, 64, 64, task.free.size)
+        self.log_deviation = nn.Parameter(torch.full((motors,), -0.5))
+
+
+def _mlp(*widths: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for a, b in pairwise(widths):
+        layers += [nn.Linear(a, b), nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+def train(settings: UpOsiTraining) -> Path:
+    """Learn the policy, then the identification; the path of the weights."""
+    if settings.task not in UP_OSI_TASKS:
+        raise unknown("task of UP-OSI", settings.task, UP_OSI_TASKS)
+    check_between("--steps", settings.steps, 1, 10_000_000_000)
+    check_between("--episodes", settings.episodes, 1, 1000)
+    for name in ("groups", "each", "length", "horizon"):
+        check_between(f"--{name}", getattr(settings, name), 2, 65536)
+    compile_with_progress()
+    same = {name: value for name, value in asdict(settings).items() if name not in ("out", "steps")}
+    folder = RunFolder(settings.out, same)
+    torch.manual_seed(settings.seed)
+    begun = time.monotonic()
+    learner = UniversalPolicy(make_task(settings.task), settings, folder)
+    learner.run()
+    error = learner.identify()
+    made = {
+        "seed": settings.seed,
+        "steps": learner.steps,
+        "reward": learner.reward,
+        "identification_error": error,
+        "minutes": round((time.monotonic() - begun) / 60.0, 1),
+    }
+    kept = ("policy.", "identification.")
+    tensors = {k: v.detach().numpy().copy() for k, v in learner.network.state_dict().items() if k.startswith(kept)}
+    return save_up_osi(folder.weights, tensors, learner.task, made)
+
+
+@dataclass(frozen=True)
+class SwingRollout:
+    """What happened, (steps, trials, ...)."""
+
+    told: Tensor
+    """Observations and parameters."""
+    tried: Tensor
+    """Inputs as shares."""
+    likely: Tensor
+    """Log-probability of them."""
+    gain: Tensor
+    """Advantages."""
+    wanted: Tensor
+    """Values to learn."""
+    reward: Tensor
+    """Mean of all."""
+
+
+class UniversalPolicy:
+    """Rollouts and updates, with checkpoints.
+
+    Args:
+        task: what is learnt.
+        settings: sizes and seed.
+        folder: of the run.
+    """
+
+    def __init__(self, task: MpcTask, settings: UpOsiTraining, folder: RunFolder):
+        self.task, self.settings, self.folder = task, settings, folder
+        self.env = SwingEnv(task, settings.groups, settings.each, settings.length, settings.seed)
+        self.network = UpOsi(task, self.env.dynamics.inputs)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=3e-4)
+        self.updates, self.reward = 0, 0.0
+        if folder.checkpoint.exists():
+            header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)
+            self.updates = int(header["updates"])
+            folder.forget_after(self.steps)
+
+    @property
+    def steps(self) -> int:
+        """Of all robots so far."""
+        return self.updates * self.settings.horizon * self.env.trials
+
+    def run(self) -> None:
+        """Learn the policy."""
+        if self.steps >= self.settings.steps:
+            return
+        self._begin()
+        with progress() as bar:
+            line = bar.add_task(f"universal policy, {self.task.name}", total=self.settings.steps, completed=self.steps)
+            while self.steps < self.settings.steps:
+                if self.updates % CHECKPOINT == 0:
+                    self._begin()
+                generator = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + self.updates)
+                rollout = self._roll(generator)
+                self._update(rollout, generator)
+                self.reward = float(rollout.reward)
+                self.updates += 1
+                self.folder.note(step=self.steps, reward=self.reward)
+                bar.update(line, completed=self.steps, description=f"universal policy, reward {self.reward:.2f}")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Keep what was learnt; every episode begins anew, so that a run that was stopped goes on as it was."""
+        save_checkpoint(self.folder.checkpoint, self.network, self.optimiser, {"updates": self.updates})
+        self.env = SwingEnv(
+            self.task,
+            self.settings.groups,
+            self.settings.each,
+            self.settings.length,
+            int(np.random.SeedSequence([self.settings.seed, self.updates]).generate_state(1)[0]),
+        )
+
+    def _told(self, states: Array, p: Array) -> Tensor:
+        free = self.task.free
+        share = 2.0 * (p - free.lower) / free.span - 1.0
+        return torch.as_tensor(np.concatenate([observation(self.task, states), share], axis=-1), dtype=torch.float32)
+
+    def _roll(self, generator: torch.Generator) -> SwingRollout:
+        """So many steps of all robots."""
+        network, env = self.network, self.env
+        kept: list[tuple[Tensor, ...]] = []
+        with torch.no_grad():
+            deviation = network.log_deviation.exp()
+            told = self._told(env.measured, env.parameters)
+            for _ in range(self.settings.horizon):
+                mean = network.policy(told)
+                tried = mean + deviation * torch.randn(mean.shape, generator=generator)
+                likely = torch.distributions.Normal(mean, deviation).log_prob(tried).sum(-1)
+                reward, gone, over = env.step(tried.numpy().astype(float))
+                after = self._told(env.measured, env.parameters)
+                flags = torch.as_tensor(gone.astype(np.float32)), torch.full((env.trials,), float(over))
+                values = network.value(told)[:, 0], network.value(after)[:, 0]
+                kept.append((told, tried, likely, torch.as_tensor(reward, dtype=torch.float32), *values, *flags))
+                if over:
+                    env.restart()
+                    after = self._told(env.measured, env.parameters)
+                told = after
+        told, tried, likely, reward_, value, next_value, lost, over_ = (torch.stack(x) for x in zip(*kept, strict=True))
+        gain, running = torch.zeros_like(reward_), torch.zeros_like(reward_[0])
+        for t in range(len(gain) - 1, -1, -1):
+            surprise = reward_[t] + DISCOUNT * (1.0 - lost[t]) * next_value[t] - value[t]
+            running = surprise + DISCOUNT * TRACE * (1.0 - torch.maximum(lost[t], over_[t])) * running
+            gain[t] = running
+        return SwingRollout(told, tried, likely, gain, gain + value, reward_.mean())
+
+    def _update(self, rollout: SwingRollout, generator: torch.Generator) -> None:
+        """Improve the policy by one rollout."""
+        every = (rollout.told, rollout.tried, rollout.likely, rollout.gain, rollout.wanted)
+        told, tried, likely, gain, wanted = (x.flatten(0, 1) for x in every)
+        gain = (gain - gain.mean()) / (gain.std() + 1e-6)
+        for _ in range(EPOCHS):
+            for rows in torch.randperm(len(told), generator=generator).split(MINIBATCH):
+                spread = torch.distributions.Normal(self.network.policy(told[rows]), self.network.log_deviation.exp())
+                ratio = torch.exp(spread.log_prob(tried[rows]).sum(-1) - likely[rows])
+                limited = torch.clamp(ratio, 1.0 - CLIP, 1.0 + CLIP)
+                gained = torch.minimum(ratio * gain[rows], limited * gain[rows]).mean()
+                wrong = nn.functional.smooth_l1_loss(self.network.value(told[rows])[:, 0], wanted[rows])
+                loss = 0.5 * wrong - gained
+                self.optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.network.parameters(), 0.5)
+                self.optimiser.step()
+                with torch.no_grad():
+                    self.network.log_deviation.clamp_(-3.0, 0.0)
+
+    def identify(self) -> float:
+        """Learn to read the parameters off the newest samples; its RMS error as a share of the bounds' width."""
+        network = self.network.identification
+        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        inputs: list[Tensor] = []
+        truths: list[Tensor] = []
+        error = np.nan
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        with progress() as bar:
+            line = bar.add_task("identification", total=ROUNDS * self.settings.episodes)
+            for number in range(ROUNDS):
+                for _ in range(self.settings.episodes):
+                    x, y = self._episode(told_truth=number == 0)
+                    inputs.append(x)
+                    truths.append(y)
+                    bar.advance(line)
+                x, y = torch.cat(inputs), torch.cat(truths)
+                for _ in range(3):
+                    for rows in torch.randperm(len(x), generator=generator).split(MINIBATCH):
+                        loss = nn.functional.mse_loss(network(x[rows]), y[rows])
+                        optimiser.zero_grad(set_to_none=True)
+                        loss.backward()
+                        optimiser.step()
+                error = 0.5 * float(loss.detach()) ** 0.5
+        return error
+
+    def _episode(self, *, told_truth: bool) -> tuple[Tensor, Tensor]:
+        """Windows (rows, ...) of one episode of all robots, every eighth step, and their parameters as shares."""
+        env, free, samples = self.env, self.task.free, self.task.samples
+        env.restart()
+        truth = torch.as_tensor(2.0 * (env.parameters - free.lower) / free.span - 1.0, dtype=torch.float32)
+        states, shares = [env.measured], [np.zeros((env.trials, env.dynamics.inputs))] * samples
+        believed = np.tile(free.guess, (env.trials, 1))
+        rows: list[Tensor] = []
+        with torch.no_grad():
+            for step in range(self.settings.length):
+                if len(states) > samples:
+                    seen = np.concatenate(
+                        [*(observation(self.task, x) for x in states[-samples - 1 :]), *shares[-samples:]], axis=-1
+                    )
+                    window = torch.as_tensor(seen, dtype=torch.float32)
+                    found = self.network.identification(window).numpy().astype(float)
+                    believed = free.clip(free.lower + 0.5 * free.span * (found + 1.0))
+                    if step % 8 == 0:
+                        rows.append(window)
+                p = env.parameters if told_truth else believed
+                share = self.network.policy(self._told(states[-1], p)).numpy().astype(float)
+                sent = np.clip(share, -1.0, 1.0)
+                env.step(sent)
+                states.append(env.measured)
+                shares.append(sent)
+        return torch.cat(rows), truth.repeat(len(rows), 1)

@@ -1,0 +1,90 @@
+"""Noise of the inputs: its part of a window's covariance, by finite differences and by many windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from retorque.physics.dynamics import make_dynamics
+from retorque.plan.modelling.input_noise import input_spread
+from retorque.plan.modelling.window import Samples
+from retorque.plan.modelling.window_fit import TIE, FitSettings, WindowFit
+from retorque.tasks.mpc.mpc_library import make_task
+from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
+
+STEPS = 50
+
+
+def _fit(input_noise: float) -> WindowFit:
+    task = make_task("cartpole")
+    dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
+    return WindowFit(dynamics, task.free, np.full(4, 0.002), FitSettings(segment=20), input_noise=input_noise)
+
+
+def _data(fit: WindowFit, p: Array, inputs: Array, pushes: Array) -> Samples:
+    """Samples without noise of their own, of inputs that were not quite what was sent."""
+    states = fit.dynamics.rollout(np.array([0.0, 2.0, 0.1, -0.5]), inputs + pushes, fit.free.whole(p))
+    valid = np.ones(STEPS + 1, dtype=bool)
+    valid[[7, 30]] = False
+    return Samples(0.0, STEPS, states, inputs, valid)
+
+
+def test_it_is_what_pushes_do_to_the_gradient() -> None:
+    fit, p = _fit(0.1), np.array([1.2, 0.8])
+    inputs = 10.0 * np.sin(np.arange(STEPS) / 6.0)[:, None]
+    starts = fit._starts(STEPS + 1)
+    assert len(starts) == 3
+
+    def gradient(samples: Samples) -> tuple[Array, Array]:
+        found = fit._evaluate(samples, starts, samples.states[starts], p, np.zeros((2, 2)), p, 2)
+        assert found is not None
+        return found[1], found[6]
+
+    expected, small = np.zeros((14, 14)), 1e-4
+    for step in range(STEPS):
+        push = np.zeros((STEPS, 1))
+        push[step] = small
+        slope = (gradient(_data(fit, p, inputs, push))[0] - gradient(_data(fit, p, inputs, -push))[0]) / (2.0 * small)
+        expected += 0.1**2 * np.outer(slope, slope)
+    still = _data(fit, p, inputs, np.zeros((STEPS, 1)))
+    weights = 1.0 / np.square(fit.noise)
+    columns = 2 * fit.dynamics.nv + fit.dynamics.inputs + fit.free.columns
+    found = input_spread(
+        *(gradient(still)[1], columns, fit.dynamics.timestep, weights, weights / TIE**2),
+        *(still.valid, starts, np.array([0.1**2])),
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4 * np.abs(expected).max())
+
+
+def test_bands_hold_with_it_and_are_too_narrow_without() -> None:
+    rng, with_it, without = np.random.default_rng(1000), _fit(0.5), _fit(0.0)
+    inside: dict[bool, list[Array]] = {True: [], False: []}
+    prior = np.diag(1.0 / np.square(2.0 * with_it.free.span))
+    for _ in range(60):
+        p = rng.uniform(0.5, 3.0, 2)
+        inputs = 12.0 * np.sin(np.arange(STEPS) / rng.uniform(4.0, 8.0))[:, None]
+        samples = _data(with_it, p, inputs, 0.5 * rng.standard_normal((STEPS, 1)))
+        samples.states[:] += 0.002 * rng.standard_normal(samples.states.shape)
+        for known, fit in ((True, with_it), (False, without)):
+            found = fit.fit(samples, p, prior)
+            assert found is not None
+            inside[known].append(np.abs(found.p - p) <= 1.96 * np.sqrt(np.diag(found.covariance)))
+    assert np.mean(inside[True]) > 0.88
+    assert np.mean(inside[False]) < 0.75
+
+
+def test_it_must_be_a_deviation() -> None:
+    with pytest.raises(RetorqueError, match="0 or more"):
+        _fit(-1.0)
+
+
+def test_a_surprise_of_samples_that_are_all_missing_is_none() -> None:
+    fit, p = _fit(0.1), np.array([1.2, 0.8])
+    samples = _data(fit, p, np.zeros((STEPS, 1)), np.zeros((STEPS, 1)))
+    anchor = fit.fit(samples, p, np.eye(2))
+    assert anchor is not None
+    later = samples.last(4)
+    assert fit.surprise(later, anchor)[1] == 12
+    later.valid[1:] = False
+    assert fit.surprise(later, anchor) == (0.0, 0)

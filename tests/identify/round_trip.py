@@ -55,7 +55,7 @@ class Played:
 def exciting(name: str) -> tuple[Array, ...]:
     """The exciting motion of a robot, from home and back."""
     robot = Robot.load(name)
-    return samples(excite(robot, Excitation(starts=1, iterations=10)), robot, 1.0 / TIMESTEP)
+    return samples(excite(robot, Excitation(starts=1, iterations=3)), robot, 1.0 / TIMESTEP)
 
 
 def plant(robot: Robot, kind: Kind, seed: int, trials: int = 1) -> Target:

@@ -1,6 +1,8 @@
-"""Every card against the file its numbers come from, at 200 random states."""
+"""Every card against the file its numbers come from, at 200 random states; rotors against the public TAM presets."""
 
 from __future__ import annotations
+
+import json
 
 import mujoco
 import numpy as np
@@ -70,7 +72,10 @@ def test_fixed_base(name: str, shared, dynamics) -> None:
     dofs = np.array([model.joint(joint).dofadr[0] for joint in robot.joint_names])
     places = np.array([model.joint(joint).qposadr[0] for joint in robot.joint_names])
     assert robot.torque_limit.max() < np.inf
-    assert np.array_equal(robot.armature, model.dof_armature[dofs])
+    public = json.loads((shared / "robots" / "public_tracking.json").read_text())["robots"]
+    rotors = public[name]["ideal_armature"] if name in public else model.dof_armature[dofs]
+    assert np.array_equal(robot.armature, rotors)
+    model.dof_armature[dofs] = rotors
     limits = model.jnt_range[[model.joint(joint).id for joint in robot.joint_names]]
     assert np.array_equal(np.column_stack([robot.lower, robot.upper]), limits)
     q = positions(robot, seed=1)

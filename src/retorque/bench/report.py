@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from rich.table import Table
-from scipy import stats
+from scipy.special import stdtrit
 
 from retorque.work.array import Array
 from retorque.work.files import versions, write_whole
@@ -48,7 +48,7 @@ class Row:
         with np.errstate(invalid="ignore"):  # a trial that diverged makes the row infinite, not an error
             mean = float(np.mean(values))
             std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        half = float(stats.t.ppf(0.975, len(values) - 1)) * std / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        half = float(stdtrit(len(values) - 1, 0.975)) * std / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return cls(mean=mean, std=std, ci95=(mean - half, mean + half), trials=len(values), **fields)
 
     def with_interval(self, interval: tuple[float, float]) -> Row:

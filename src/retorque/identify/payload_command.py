@@ -77,17 +77,18 @@ def _payload(settings: PayloadSettings, robot: Robot, out: Outcome) -> Outcome:
         empty, loaded = Scaled(empty, unit), Scaled(loaded, unit)
     is_current = empty_log.drive_gains is not None
     friction, _ = choose(settings.friction, empty, robot, out)
-    found = estimate_payload(
-        empty,
-        loaded,
-        robot,
-        friction,
-        settings.gain_uncertainty or (SINGLE if is_current else SENSOR),
-        settings.known_mass,
-        settings.common_uncertainty or (COMMON if is_current else SENSOR),
-        None if saved is None or settings.known_mass is not None else saved.covariance,
+    estimate = partial(
+        estimate_payload,
+        robot=robot,
+        friction=friction,
+        gain_uncertainty=settings.gain_uncertainty or (SINGLE if is_current else SENSOR),
+        known_mass=settings.known_mass,
+        common_uncertainty=settings.common_uncertainty or (COMMON if is_current else SENSOR),
+        gain_covariance=None if saved is None or settings.known_mass is not None else saved.covariance,
     )
-    verdict = judge_payload(found, robot, settings.known_mass, (*empty_log.findings, *loaded_log.findings))
+    found = estimate(empty, loaded)
+    findings = (*empty_log.findings, *loaded_log.findings)
+    verdict = judge_payload(found, robot, settings.known_mass, findings, lambda: estimate(loaded, empty))
     gains, gains_std = found.gain_scale * unit, found.gain_scale_std * unit
     content: dict[str, Any] = {
         "robot": robot.name,

@@ -46,7 +46,7 @@ class StandInSettings:
     spread: float = 0.25
     """Largest relative deviation of each of the above from joint to joint."""
     rotor: float = 0.1
-    """Rotor inertia seen at the joint where the card has none [kg·m²]."""
+    """Least rotor inertia seen at a joint [kg·m²]: the recordings' stiff gains shake lighter rotors behind springs."""
     mass_spread: float = 0.1
     """Largest relative error of the card's masses and inertias."""
     centre_spread: float = 0.01
@@ -188,7 +188,7 @@ class StandIn(Target):
 def _draw(robot: Robot, s: StandInSettings, rng: np.random.Generator) -> Joints:
     n = robot.n
     coulomb = np.array([s.strength[min(i, len(s.strength) - 1)] for i in range(n)]) * _near(s, rng, n)
-    rotor = np.where(robot.armature > 0.0, robot.armature, s.rotor)
+    rotor = np.maximum(robot.armature, s.rotor)
     link = _swinging(robot)
     return Joints(
         coulomb=coulomb,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from retorque.identify.payload_estimate import PayloadEstimate
@@ -20,7 +22,11 @@ STRETCHED = 64
 
 
 def judge_payload(
-    found: PayloadEstimate, robot: Robot, known_mass: float | None, channels: tuple[tuple[str, str], ...] = ()
+    found: PayloadEstimate,
+    robot: Robot,
+    known_mass: float | None,
+    channels: tuple[tuple[str, str], ...] = (),
+    exchanged: Callable[[], PayloadEstimate] | None = None,
 ) -> Verdict:
     """The verdict on a payload.
 
@@ -29,6 +35,7 @@ def judge_payload(
         robot: the arm.
         known_mass: the mass that was weighed, where the gains were asked for [kg].
         channels: causes and sentences that the raw channels gave away.
+        exchanged: the estimate with the two logs the other way round; asked for only where the gains look wrong.
     """
     case = Case()
     for cause, sentence in channels:
@@ -41,6 +48,11 @@ def judge_payload(
         words = f"{found.mass:.1f} kg is beyond what '{robot.name}' is made to carry (about {RATED * most:.1f} kg)"
         case.add(2 if found.mass > most else 1, f"{words}: check units and drive gains", "scale")
     odd = np.flatnonzero(found.gain_surprise > SURPRISING)
+    if len(odd) and known_mass is None and not case.causes:
+        other = None if exchanged is None else exchanged()
+        if other is not None and other.mass > SURE * other.mass_std and np.all(other.gain_surprise <= SURPRISING):
+            words = f"the other way round the logs say {other.mass:.2f} kg and fit the gains: are they swapped?"
+            case.add(2, words, "swapped logs")
     if len(odd) and known_mass is None and not case.causes:
         names = ", ".join(robot.joint_names[j] for j in odd)
         case.add(1, f"the drive gains of {names} would be far from what was given: check them", "scale")

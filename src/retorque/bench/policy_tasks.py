@@ -14,7 +14,7 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
 from retorque.tasks.experiments import POLICIES, make_policy, make_task
 from retorque.tasks.policy_task import Robots, play
-from retorque.tasks.sight import through_cameras
+from retorque.tasks.sight import open_eyes, through_cameras
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
 from retorque.work.errors import unknown
@@ -178,6 +178,7 @@ def scores_of_part(
         adapter = supervised(method.adapter, task.robot, task.trials, own, lambda: target.parameters)
     plant = through_cameras(task, target, seed + (rows.start or 0)) if method.cameras else None
     policy = make_policy(task, method.policy, method.weights, seed)
+    open_eyes(policy, target, seed + (rows.start or 0))
     return play(task, target, policy, adapter, plant=plant, progress=report_work)
 
 

@@ -17,6 +17,7 @@ from retorque.simulate.camera import Camera, View
 from retorque.simulate.target import Target
 from retorque.tasks.experiments import POLICIES, make_policy, make_task
 from retorque.tasks.policy_task import PolicyTask, Robots, play
+from retorque.tasks.sight import open_eyes
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.errors import RetorqueError
@@ -99,6 +100,7 @@ def show(name: str, settings: TaskSettings) -> Report:
             choice = AdapterChoice(method) if method != "ideal" else AdapterChoice("direct")
             adapter = supervised(choice, task.robot, task.trials, settings.seed, partial(getattr, target, "parameters"))
             acts = make_policy(task, policy, settings.policy_weights, settings.seed)
+            open_eyes(acts, target, settings.seed)
             film = _Film(task, target, settings.render)
             scores = play(task, target, acts, adapter, progress=lambda n: bar.advance(shown, n), look=film.look)
             pictures[method] = film.end()

@@ -34,12 +34,15 @@ TRAININGS = VerbGroup(
             function="train",
         ),
         "push": Verb(
-            summary="a teacher of box pushing: the planner's forward model, or a policy by PPO; resumes",
+            summary="box pushing: the planner's forward model, a policy by PPO, or its student by DAgger; resumes",
             example="retorque train push --pushes 3840 --out push-model",
             module="tasks.push.training.train_push",
             settings="PushTeacher",
             function="train",
-            more=("retorque train push --method ppo --steps 20000 --out push-ppo",),
+            more=(
+                "retorque train push --method ppo --steps 20000 --out push-ppo",
+                "retorque train push --method student --out push-student",
+            ),
         ),
         "rma": Verb(
             summary="a pushing policy that adapts by itself (RMA), from one made on the ideal robot; resumes",

@@ -21,6 +21,8 @@ from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_network import PPO, RMA, load_push_network
 from retorque.tasks.push.push_planner import PushPlanner
 from retorque.tasks.push.push_policy import NetworkPush
+from retorque.tasks.push.student_network import STUDENT, load_student
+from retorque.tasks.push.student_push import StudentPush
 from retorque.work.errors import RetorqueError, unknown
 
 TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
@@ -30,7 +32,7 @@ TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
 }
 """Every task."""
 POLICIES: dict[str, tuple[str, ...]] = {
-    "push": ("planner", "ppo", "rma"),
+    "push": ("planner", "ppo", "rma", "student"),
     "flip": ("act", "script"),
     "ball": ("lqr", "ilqr", "ilqr-paper"),
 }
@@ -47,9 +49,11 @@ def make_task(name: str, robot: Robot, trials: int, seed: int) -> PolicyTask:
 
 
 def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: int = 0) -> Policy:
-    """One of the task's policies, with its own weights or those of a file."""
+    """One of the task's policies, with its own weights or those of a file; `sight.open_eyes` for one that looks."""
     if name not in POLICIES[task.name]:
         raise unknown(f"policy of '{task.name}'", name, POLICIES[task.name])
+    if isinstance(task, BoxTask) and name == "student":
+        return StudentPush(task.robot, task.goal, load_student(weights or STUDENT, task.robot))
     if isinstance(task, BoxTask) and name != "planner":
         network = load_push_network(weights or (RMA if name == "rma" else PPO), task.robot)
         return NetworkPush(task.robot, task.goal, network, any_yaw=task.any_yaw)

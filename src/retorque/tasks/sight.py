@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from retorque.loop.policy import Policy
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
 from retorque.robots.state import State
@@ -17,8 +18,10 @@ from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate import BALL_RADIUS, PLATE
 from retorque.tasks.ball.plate_calibration import FRAMES, TILES, calibrate
 from retorque.tasks.policy_task import PolicyTask
+from retorque.tasks.push.box_clouds import BoxClouds
 from retorque.tasks.push.box_filter import BoxFilter
 from retorque.tasks.push.box_task import BoxTask, box_pose
+from retorque.tasks.push.student_push import StudentPush
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -127,3 +130,15 @@ def through_cameras(task: PolicyTask, target: Target, seed: int) -> SeenTarget:
     if isinstance(task, BoxTask):
         return SeenTarget(target, BoxSight(task, target, seed))
     raise RetorqueError(f"the task '{task.name}' has no cameras; leave out --cameras")
+
+
+def open_eyes(policy: Policy, target: Target, seed: int) -> None:
+    """Give a policy that looks for itself its cameras; any other is left as it is.
+
+    Args:
+        policy: of the task.
+        target: what it looks at.
+        seed: of the cameras' places and noise.
+    """
+    if isinstance(policy, StudentPush):
+        policy.eyes = BoxClouds(target, seed)

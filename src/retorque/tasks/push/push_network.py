@@ -31,7 +31,7 @@ class PushNetwork:
     """
 
     def __init__(self, tensors: dict[str, Array]):
-        self._actor, self._encoder = _layers(tensors, "actor"), _layers(tensors, "encoder")
+        self._actor, self._encoder = dense_layers(tensors, "actor"), dense_layers(tensors, "encoder")
         wide = self._actor[0][0].shape[0] if self._actor else 0
         self.latent = self._encoder[-1][0].shape[1] if self._encoder else 0
         """Numbers of the latent."""
@@ -52,9 +52,9 @@ class PushNetwork:
         """
         x = observation.astype(np.float32)
         if self._encoder:
-            latent = _through(self._encoder, history.reshape(len(history), -1).astype(np.float32))
+            latent = through(self._encoder, history.reshape(len(history), -1).astype(np.float32))
             x = np.concatenate([x, latent], axis=-1)
-        out = _through(self._actor, x).astype(float)
+        out = through(self._actor, x).astype(float)
         return out[:, :SIDES], out[:, SIDES:].reshape(-1, SIDES, NUMBERS)
 
 
@@ -73,7 +73,7 @@ def save_push_network(path: Path, tensors: dict[str, Array], robot: Robot, made:
     return save_network(path, tensors, NETWORK, FORMAT, header)
 
 
-def _layers(tensors: dict[str, Array], part: str) -> list[tuple[Array, Array]]:
+def dense_layers(tensors: dict[str, Array], part: str) -> list[tuple[Array, Array]]:
     """Weights (in, out) and biases of a perceptron's layers, in order."""
     numbers = sorted({int(name.split(".")[1]) for name in tensors if name.startswith(f"{part}.")})
     lacking = {f"{part}.{k}.{what}" for k in numbers for what in ("weight", "bias")} - set(tensors)
@@ -85,7 +85,7 @@ def _layers(tensors: dict[str, Array], part: str) -> list[tuple[Array, Array]]:
     ]
 
 
-def _through(layers: list[tuple[Array, Array]], x: Array) -> Array:
+def through(layers: list[tuple[Array, Array]], x: Array) -> Array:
     """What a perceptron makes of x (..., in)."""
     for index, (weight, bias) in enumerate(layers):
         x = x @ weight + bias

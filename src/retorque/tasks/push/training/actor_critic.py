@@ -34,7 +34,8 @@ class PpoSettings:
     """An update stops beyond this mean divergence from the old policy."""
 
 
-def _mlp(*widths: int) -> nn.Sequential:
+def mlp(*widths: int) -> nn.Sequential:
+    """A perceptron of these widths with ELU between its layers."""
     layers: list[nn.Module] = []
     for a, b in pairwise(widths):
         layers += [nn.Linear(a, b), nn.ELU()]
@@ -75,11 +76,11 @@ class ActorCritic(nn.Module):
     def __init__(self, width: int = 128, physics: int = 0, latent: int = 8):
         super().__init__()
         self.latent = latent if physics else 0
-        self.actor = _mlp(OBSERVATIONS + self.latent, width, width, OUTPUTS)
-        self.critic = _mlp(OBSERVATIONS + self.latent, width, width, 1)
+        self.actor = mlp(OBSERVATIONS + self.latent, width, width, OUTPUTS)
+        self.critic = mlp(OBSERVATIONS + self.latent, width, width, 1)
         self.log_deviation = nn.Parameter(torch.tensor([-0.7] * 3 + [-2.5] * (NUMBERS - 3)))
-        self.physics = _mlp(physics, 64, 32, latent) if physics else None
-        self.encoder = _mlp(HISTORY * SENSED, 64, 32, latent) if physics else None
+        self.physics = mlp(physics, 64, 32, latent) if physics else None
+        self.encoder = mlp(HISTORY * SENSED, 64, 32, latent) if physics else None
         last = self.actor[-1]
         assert isinstance(last, nn.Linear)
         with torch.no_grad():

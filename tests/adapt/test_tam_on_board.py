@@ -7,7 +7,9 @@ from retorque.adapt import make
 from retorque.adapt.tam.tam_weights import FOLDER, load_weights
 from retorque.adapt.tam_recursive.residual_weights import ON_BOARD
 from retorque.bench.tracking import ideal_motion
+from retorque.loop.health import Health
 from retorque.loop.loop import Loop, run
+from retorque.loop.supervisor import Supervisor
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 
@@ -37,3 +39,11 @@ def test_tam_cuts_the_tracking_error(name, adapter):
         trace = run(loop, task.settings.duration)
         errors[which] = np.sqrt(np.mean((trace.position - ideal) ** 2))
     assert errors[adapter] < 0.35 * errors["direct"]
+
+
+def test_what_learns_nothing_never_grows_stale():
+    robot = Robot.load("panda")
+    task = TrackingTask(robot, TrackingSettings(trials=1, seed=2000, duration=2.0, noise=True))
+    module = Supervisor(make("tam-short-window", robot, 1))
+    run(Loop(task.target(threads=1), task.reference, task.controller(), module), 1.0)
+    assert not np.any(module.health & int(Health.STALE)) and np.all(module.gain == 1.0)

@@ -127,6 +127,7 @@ class ShortWindow(TamAdapter):
 
     variant = "short-window"
     trimmed = False
+    learn_every = 0  # there is nothing to learn, so nothing grows stale
 
     def _encode(self) -> bool:
         if self.patches.columns:

@@ -43,10 +43,14 @@ class StudentPush(PushPlanner):
         self._rests_until = np.full(len(self.goal), -np.inf)
 
     def act(self, state: State) -> PoseAction:
-        due = self._legs.over(state.time) & (state.time >= self._rests_until - 1e-9)
+        due = self._legs.over(state.time) & self._rested(state.time)
         if due.any():
             self._look(np.flatnonzero(due), state)
         return self._legs.at(state.time)
+
+    def _rested(self, time: float) -> Array:
+        """(trials,) whether a table at which there was nothing to push is looked at again."""
+        return time >= self._rests_until - 1e-9
 
     def _look(self, rows: Array, state: State) -> None:
         """Look at some tables, and push there or rest."""

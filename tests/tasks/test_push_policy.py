@@ -183,22 +183,20 @@ def test_what_became_of_pushes_is_remembered_and_garbage_is_not(monkeypatch: pyt
 
 def test_advantages_by_hand() -> None:
     torch = pytest.importorskip("torch")
-    from retorque.tasks.push.training.actor_critic import Rollout, advantages
+    from retorque.learn.advantages import generalised_advantages
 
     def column(*values: float) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32)[:, None]
 
-    rollout = Rollout(
-        *(torch.zeros(3, 1) for _ in range(4)),
-        log_probability=column(0, 0, 0),
+    found = generalised_advantages(
+        reward=column(1, 2, 4),
         value=column(0.5, 1.0, 2.0),
         after=column(1.0, 9.0, 3.0),
-        reward=column(1, 2, 4),
-        over=column(0, 1, 0),
+        lost=column(0, 1, 0),
         cut=column(0, 1, 1),
-        physics=torch.zeros(1, 0),
-    )
-    found = advantages(rollout, 0.5, 0.5)[:, 0].tolist()
+        discount=0.5,
+        trace=0.5,
+    )[:, 0].tolist()
     # The third is cut by time, so its value after counts; the second is over for good, so nothing follows it.
     assert found == pytest.approx([1.0 + 0.5 - 0.5 + 0.25 * 1.0, 2.0 - 1.0, 4.0 + 1.5 - 2.0])
 

@@ -109,8 +109,7 @@ class Explanations:
             rows[:, j] = own[moves, j]
             hypothesis.take(which[moves], y[moves], rows, noise[moves], w)
             hypothesis.evidence[which[~moves]] += nothing[~moves]  # a joint that sticks tells nothing of itself
-        outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
-        np.maximum(self._nothing.recent, outside - FORGIVEN, out=self._nothing.recent)
+        np.maximum(self._nothing.recent, self._touch_recent - FORGIVEN, out=self._nothing.recent)
 
     def _touches(self, q: Array) -> tuple[Array, Array]:
         """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""
@@ -136,8 +135,13 @@ class Explanations:
     @property
     def over(self) -> Array:
         """(trials,) whether nothing at all has lately been as good an explanation as a touch that lasts."""
-        outside = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
-        return self._nothing.recent > outside - GONE
+        return self._nothing.recent > self._touch_recent - GONE
+
+    @property
+    def _touch_recent(self) -> Array:
+        """(trials,) how well the best touch has explained the last measurements."""
+        best: Array = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
+        return best
 
     def _possible(self, carried: Array) -> Array:
         """Whether the payload and the drives' factor that fit best could be (trials,)."""

@@ -53,9 +53,9 @@ def judge_payload(
         if other is not None and other.mass > SURE * other.mass_std and np.all(other.gain_surprise <= SURPRISING):
             words = f"the other way round the logs say {other.mass:.2f} kg and fit the gains: are they swapped?"
             case.add(2, words, "swapped logs")
-    if len(odd) and known_mass is None and not case.causes:
-        names = ", ".join(robot.joint_names[j] for j in odd)
-        case.add(1, f"the drive gains of {names} would be far from what was given: check them", "scale")
+        else:
+            names = ", ".join(robot.joint_names[j] for j in odd)
+            case.add(1, f"the drive gains of {names} would be far from what was given: check them", "scale")
     if known_mass is not None and np.any(found.gain_scale <= 0.0):
         case.add(2, "a drive gain came out negative: check the signs of the currents", "sign")
     evidence = {

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from retorque.learn.advantages import generalised_advantages
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
+from retorque.learn.perceptron import perceptron
 from retorque.learn.run_folder import RunFolder
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
@@ -66,17 +67,12 @@ class UpOsi(nn.Module):
     def __init__(self, task: MpcTask, motors: int):
         super().__init__()
         seen = observation(task, np.zeros(2 * task.robot.n)).size
-        self.policy = _mlp(seen + task.free.size, 64, 64, motors)
-        self.value = _mlp(seen + task.free.size, 64, 64, 1)
-        self.identification = _mlp((task.samples + 1) * seen + task.samples * motors, 64, 64, task.free.size)
+        self.policy = perceptron(seen + task.free.size, 64, 64, motors, between=nn.Tanh)
+        self.value = perceptron(seen + task.free.size, 64, 64, 1, between=nn.Tanh)
+        self.identification = perceptron(
+            (task.samples + 1) * seen + task.samples * motors, 64, 64, task.free.size, between=nn.Tanh
+        )
         self.log_deviation = nn.Parameter(torch.full((motors,), -0.5))
-
-
-def _mlp(*widths: int) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for a, b in pairwise(widths):
-        layers += [nn.Linear(a, b), nn.Tanh()]
-    return nn.Sequential(*layers[:-1])
 
 
 def train(settings: UpOsiTraining) -> Path:
@@ -206,11 +202,8 @@ class UniversalPolicy:
                     after = self._told(env.measured, env.parameters)
                 told = after
         told, tried, likely, reward_, value, next_value, lost, over_ = (torch.stack(x) for x in zip(*kept, strict=True))
-        gain, running = torch.zeros_like(reward_), torch.zeros_like(reward_[0])
-        for t in range(len(gain) - 1, -1, -1):
-            surprise = reward_[t] + DISCOUNT * (1.0 - lost[t]) * next_value[t] - value[t]
-            running = surprise + DISCOUNT * TRACE * (1.0 - torch.maximum(lost[t], over_[t])) * running
-            gain[t] = running
+        cut = torch.maximum(lost, over_)
+        gain = generalised_advantages(reward_, value, next_value, lost, cut, discount=DISCOUNT, trace=TRACE)
         return SwingRollout(told, tried, likely, gain, gain + value, reward_.mean())
 
     def _update(self, rollout: SwingRollout, generator: torch.Generator) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
+from retorque.learn.advantages import generalised_advantages
+from retorque.learn.perceptron import perceptron
 from retorque.tasks.push.push_choice import NUMBERS, OBSERVATIONS, SENSED, SIDES
 from retorque.tasks.push.push_network import HISTORY, OUTPUTS
 
@@ -32,14 +33,6 @@ class PpoSettings:
     """Weight of the entropy."""
     divergence: float = 0.03
     """An update stops beyond this mean divergence from the old policy."""
-
-
-def mlp(*widths: int) -> nn.Sequential:
-    """A perceptron of these widths with ELU between its layers."""
-    layers: list[nn.Module] = []
-    for a, b in pairwise(widths):
-        layers += [nn.Linear(a, b), nn.ELU()]
-    return nn.Sequential(*layers[:-1])
 
 
 @dataclass
@@ -76,11 +69,11 @@ class ActorCritic(nn.Module):
     def __init__(self, width: int = 128, physics: int = 0, latent: int = 8):
         super().__init__()
         self.latent = latent if physics else 0
-        self.actor = mlp(OBSERVATIONS + self.latent, width, width, OUTPUTS)
-        self.critic = mlp(OBSERVATIONS + self.latent, width, width, 1)
+        self.actor = perceptron(OBSERVATIONS + self.latent, width, width, OUTPUTS)
+        self.critic = perceptron(OBSERVATIONS + self.latent, width, width, 1)
         self.log_deviation = nn.Parameter(torch.tensor([-0.7] * 3 + [-2.5] * (NUMBERS - 3)))
-        self.physics = mlp(physics, 64, 32, latent) if physics else None
-        self.encoder = mlp(HISTORY * SENSED, 64, 32, latent) if physics else None
+        self.physics = perceptron(physics, 64, 32, latent) if physics else None
+        self.encoder = perceptron(HISTORY * SENSED, 64, 32, latent) if physics else None
         last = self.actor[-1]
         assert isinstance(last, nn.Linear)
         with torch.no_grad():
@@ -138,23 +131,13 @@ class Rollout:
     """(trials, numbers)"""
 
 
-def advantages(rollout: Rollout, discount: float, trace: float) -> Tensor:
-    """Generalised advantages (steps, trials)."""
-    found = torch.zeros_like(rollout.reward)
-    running = torch.zeros_like(rollout.reward[0])
-    for t in range(len(found) - 1, -1, -1):
-        surprise = rollout.reward[t] + discount * (1.0 - rollout.over[t]) * rollout.after[t] - rollout.value[t]
-        running = surprise + discount * trace * (1.0 - rollout.cut[t]) * running
-        found[t] = running
-    return found
-
-
 def update(
     network: ActorCritic, optimiser: torch.optim.Optimizer, rollout: Rollout, s: PpoSettings, generator: torch.Generator
 ) -> dict[str, float]:
     """Improve the policy by one rollout; what happened in figures."""
     steps, trials = rollout.reward.shape
-    gain = advantages(rollout, s.discount, s.trace)
+    r = rollout
+    gain = generalised_advantages(r.reward, r.value, r.after, r.over, r.cut, discount=s.discount, trace=s.trace)
     wanted = (gain + rollout.value).flatten()
     gain = ((gain - gain.mean()) / (gain.std() + 1e-6)).flatten()
     observation, side, numbers, fine, old = (

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from retorque.learn.perceptron import perceptron
 from retorque.tasks.push.box_clouds import VIEWS
 from retorque.tasks.push.push_choice import SIDES
 from retorque.tasks.push.student_network import CHOICES, CONTEXT, ENDS, POINT, VERTICES, StudentShape
-from retorque.tasks.push.training.actor_critic import mlp
 
 OTHER_SIDES = 0.05
 """Weight of pushes at sides that the teacher would not choose."""
@@ -50,11 +50,11 @@ class Student(nn.Module):
     def __init__(self, shape: StudentShape):
         super().__init__()
         self.shape = shape
-        self.points = mlp(POINT, 32, 64, shape.features)
-        self.body = mlp(2 * shape.features + CONTEXT, shape.width)
+        self.points = perceptron(POINT, 32, 64, shape.features)
+        self.body = perceptron(2 * shape.features + CONTEXT, shape.width)
         self.memory = nn.GRUCell(shape.width, shape.memory)
-        self.corners = mlp(shape.memory + 2 * shape.features, shape.width, VERTICES)
-        self.head = mlp(shape.memory + 2 * VERTICES, shape.width, shape.width, CHOICES + SIDES * ENDS)
+        self.corners = perceptron(shape.memory + 2 * shape.features, shape.width, VERTICES)
+        self.head = perceptron(shape.memory + 2 * VERTICES, shape.width, shape.width, CHOICES + SIDES * ENDS)
 
     def forward(self, looks: Looks) -> tuple[Tensor, Tensor, Tensor]:
         """Preferences (..., CHOICES), pushes (..., SIDES, ENDS) and corners (..., VERTICES) of every look."""

@@ -21,8 +21,8 @@ from retorque.bench.mpc import (
 from retorque.bench.mpc import mpc_bench as mpc
 from retorque.plan.escape import EscapeSettings
 from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.real_time import RealTimeTrace
-from retorque.tasks.mpc.task import MpcTask
 from retorque.work.errors import RetorqueError
 
 

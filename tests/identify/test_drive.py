@@ -18,7 +18,7 @@ from retorque.identify.drive.drive_layout import STEP, DriveLayout
 from retorque.identify.drive.drive_program import DriveProgram
 from retorque.identify.from_log import from_log
 from retorque.identify.methods.sdp import SemidefiniteProgram
-from retorque.identify.report.export import export
+from retorque.identify.report.model_files import export
 from retorque.identify.report.static_part import StaticPart
 from retorque.identify.report.summary import _physical_json, motor_table
 from retorque.logs.motion import Motion

@@ -16,7 +16,7 @@ from retorque.identify.from_log import from_log
 from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import fit
 from retorque.identify.report.advice import advice, coverage, sharpness
-from retorque.identify.report.export import export
+from retorque.identify.report.model_files import export
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.physics.inertia import pseudo_inertia, robot_inertia

@@ -16,7 +16,7 @@ from retorque.identify.methods.black_box import BlackBox
 from retorque.identify.methods.estimator import fit
 from retorque.identify.payload_command import PayloadSettings, payload
 from retorque.identify.report.advice import advice, coverage
-from retorque.identify.report.export import export
+from retorque.identify.report.model_files import export
 from retorque.identify.report.summary import PHYSICAL
 from retorque.physics.friction import preset
 from retorque.physics.parameters import Parameters

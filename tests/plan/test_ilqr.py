@@ -17,7 +17,7 @@ from retorque.plan.plan import Plan
 from retorque.plan.planner import Planner
 from retorque.robots.robot import Robot
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.task import MpcTask, card
+from retorque.tasks.mpc.mpc_task import MpcTask, card
 from retorque.work.errors import RetorqueError
 
 

@@ -15,13 +15,13 @@ from retorque.plan.exploration import ConfidenceExploration, InformationExplorat
 from retorque.plan.feedback import PlanAction, PlanFeedback
 from retorque.plan.modelling.confidence import Confidence
 from retorque.plan.modelling.window_fit import WindowFit
-from retorque.plan.mpc import MpcPolicy
+from retorque.plan.mpc_policy import MpcPolicy
 from retorque.plan.start_time import StartTime
 from retorque.plan.workers import Durations
 from retorque.robots.state import State
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.run import RunSettings, make_policy, run_task
-from retorque.tasks.mpc.task import MpcTask
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

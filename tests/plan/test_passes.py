@@ -9,7 +9,7 @@ from retorque.physics.dynamics import make_dynamics
 from retorque.plan.cost import Cost, Expansion, QuadraticCost
 from retorque.plan.passes import ArrayPasses, CompiledPasses, Trajectory
 from retorque.robots.robot import Robot
-from retorque.tasks.mpc.task import card
+from retorque.tasks.mpc.mpc_task import card
 
 STEPS = 12
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from retorque.cli.bench import BENCHES
 from retorque.cli.comply import COMPLY
 from retorque.cli.demo import DEMO
-from retorque.cli.drive import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.excite import EXCITE
 from retorque.cli.export import EXPORT
 from retorque.cli.hardware.calibrate import CALIBRATE
 from retorque.cli.hardware.fake import FAKES
+from retorque.cli.hardware.on_robot import DRIVE, LEARNER, RECORD, REPLAY
 from retorque.cli.identify import IDENTIFY
 from retorque.cli.mpc import MPC
 from retorque.cli.payload import PAYLOAD

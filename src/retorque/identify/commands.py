@@ -18,7 +18,7 @@ from retorque.identify.methods.estimate import Estimate
 from retorque.identify.methods.estimator import BLACK_BOXES, Estimator, estimator
 from retorque.identify.methods.start_state import learn_starts, with_starts
 from retorque.identify.methods.torque_model import TorqueModel
-from retorque.identify.report.export import check_exportable, export, no_links
+from retorque.identify.report.model_files import check_exportable, export, no_links
 from retorque.identify.report.static_part import StaticPart
 from retorque.identify.report.summary import as_json, base_table, joint_table, link_table, motor_table, score_json
 from retorque.identify.verdict.sample import Sampled

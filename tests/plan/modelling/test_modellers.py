@@ -20,7 +20,7 @@ from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, We
 from retorque.plan.modelling.window import SampleWindow
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

@@ -9,7 +9,7 @@ from retorque.physics.dynamics import make_dynamics
 from retorque.plan.modelling.window import Samples
 from retorque.plan.modelling.window_fit import FitSettings, WindowFit
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

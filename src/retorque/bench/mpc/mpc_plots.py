@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.run import RunTrace
-from retorque.tasks.mpc.task import MpcTask
 from retorque.work.array import Array
 from retorque.work.files import write_whole
 

@@ -23,7 +23,7 @@ from retorque.plan.modelling.window import Samples
 from retorque.plan.modelling.window_fit import WindowFit
 from retorque.plan.passes import Trajectory, make_passes
 from retorque.robots.robot import Link, Robot
-from retorque.tasks.mpc.task import card
+from retorque.tasks.mpc.mpc_task import card
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between
 from retorque.work.jobs import JobSettings, run_jobs

@@ -14,9 +14,9 @@ from rich.table import Table
 from retorque.bench.mpc.mpc_plots import run_picture
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.real_time import run_real_time
 from retorque.tasks.mpc.run import POLICIES, UP_OSI, RunSettings, RunTrace, run_task
-from retorque.tasks.mpc.task import MpcTask
 from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import RetorqueError
 from retorque.work.files import check_file

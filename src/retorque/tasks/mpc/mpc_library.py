@@ -18,7 +18,7 @@ from retorque.plan.cost import QuadraticCost
 from retorque.plan.escape import EscapeSettings
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.robots.robot import Robot
-from retorque.tasks.mpc.task import MpcTask, card
+from retorque.tasks.mpc.mpc_task import MpcTask, card
 from retorque.work.errors import unknown
 
 VARIANTS = ("paper", "code")

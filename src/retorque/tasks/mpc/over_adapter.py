@@ -21,7 +21,7 @@ from retorque.plan.modelling.information import Information, InformationSettings
 from retorque.plan.modelling.model import Model, Modeller
 from retorque.plan.modelling.window import Samples
 from retorque.plan.modelling.window_fit import WindowFit
-from retorque.plan.mpc import MpcPolicy
+from retorque.plan.mpc_policy import MpcPolicy
 from retorque.plan.planner import Planner
 from retorque.plan.start_time import StartTime
 from retorque.plan.workers import Durations, VirtualWorkers

@@ -14,7 +14,7 @@ import numpy as np
 from retorque.loop.health import Health
 from retorque.loop.loop import Loop
 from retorque.plan.feedback import PlanFeedback
-from retorque.plan.mpc import MpcPolicy
+from retorque.plan.mpc_policy import MpcPolicy
 from retorque.plan.plan_processes import Parts, ProcessWorkers
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import NoisyPlant, RunSettings, make_parts

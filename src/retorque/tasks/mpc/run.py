@@ -21,7 +21,7 @@ from retorque.plan.modelling.model import Model, Modeller
 from retorque.plan.modelling.oracles import OracleModeller
 from retorque.plan.modelling.published_modellers import Naive, Paper, Smooth, Weighted
 from retorque.plan.modelling.window_fit import WindowFit
-from retorque.plan.mpc import MpcPolicy
+from retorque.plan.mpc_policy import MpcPolicy
 from retorque.plan.plan_processes import Parts
 from retorque.plan.planner import Planner
 from retorque.plan.start_time import StartTime
@@ -29,7 +29,7 @@ from retorque.plan.workers import Durations, VirtualWorkers
 from retorque.robots.command import Command
 from retorque.robots.state import State
 from retorque.simulate.target import Target
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.up_osi import UpOsiPolicy, load_up_osi
 from retorque.work.array import Array
 from retorque.work.errors import unknown

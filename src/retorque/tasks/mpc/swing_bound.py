@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from retorque.physics.dynamics import make_dynamics
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 
 UPRIGHT = 0.05
 """The pole stands within this [rad]."""

@@ -13,7 +13,7 @@ from retorque.physics.dynamics import Dynamics
 from retorque.plan.feedback import PlanAction
 from retorque.plan.modelling.model import Model
 from retorque.robots.state import State
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.physics.dynamics import make_dynamics
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.work.array import Array
 
 FAR = 4.0

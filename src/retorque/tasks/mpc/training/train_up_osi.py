@@ -16,7 +16,7 @@ from retorque.learn.perceptron import perceptron
 from retorque.learn.run_folder import RunFolder
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
-from retorque.tasks.mpc.task import MpcTask
+from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.training.swing_env import SwingEnv
 from retorque.tasks.mpc.up_osi import UP_OSI_TASKS, observation, save_up_osi
 from retorque.work.array import Array

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retorque.physics.actuator import PreparedLosses, command_for, drive, effective_torque, inverse_drive, losses
+from retorque.physics.actuator import (
+    PreparedDrive,
+    PreparedLosses,
+    command_for,
+    drive,
+    effective_torque,
+    inverse_drive,
+    losses,
+)
 from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
@@ -92,3 +100,24 @@ def test_what_is_prepared_is_not_changed_by_its_use() -> None:
     before = prepared(velocity, velocity)[0].copy()
     prepared(-3.0 * velocity, velocity)[0][...] = 0.0
     np.testing.assert_array_equal(prepared(velocity, velocity)[0], before)
+
+
+@pytest.mark.parametrize("part", ["all", "no dead zone", "no scale", "ideal"])
+def test_a_prepared_drive_is_the_drive_to_the_bit(part: str) -> None:
+    ideal = Parameters.ideal(ARM, 30)
+    kept = {"all": (), "no dead zone": ("dead_zone",), "no scale": ("torque_scale",)}.get(
+        part, ("dead_zone", "torque_scale")
+    )
+    p = replace(DRAWN, **{name: getattr(ideal, name) for name in kept})
+    command = np.random.default_rng(5).normal(0.0, 2.0, (30, ARM.n))
+    command[0, :5] = [0.0, -0.0, np.nan, np.inf, -np.inf]
+    np.testing.assert_array_equal(PreparedDrive(p)(command), drive(command, p))
+    np.testing.assert_array_equal(PreparedDrive(p[3])(command[3]), drive(command[3], p[3]))
+
+
+def test_an_ideal_robot_loses_nothing() -> None:
+    p = Parameters.ideal(ARM, 4)
+    velocity, position = np.random.default_rng(6).normal(size=(2, 4, ARM.n))
+    lost, slope = PreparedLosses(p)(velocity, position)
+    np.testing.assert_array_equal(lost, losses(velocity, p, position))
+    assert not slope.any() and lost.shape == slope.shape == velocity.shape

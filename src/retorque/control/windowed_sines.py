@@ -29,6 +29,7 @@ class WindowedSines(Reference):
             raise RetorqueError(f"a reference lasts longer than 0 s, not {duration}")
         self.home, self.amplitude, self.cycles, self.phase = home, amplitude, cycles, phase
         self.duration = duration
+        self._rate = 2.0 * np.pi * cycles / duration
 
     @classmethod
     def sample(
@@ -55,11 +56,10 @@ class WindowedSines(Reference):
 
     def at(self, time: float) -> JointAction:
         t = min(max(time, 0.0), self.duration)
-        rate = 2.0 * np.pi * self.cycles / self.duration
-        angle = rate * t + self.phase
+        angle = self._rate * t + self.phase
         half = np.pi * t / self.duration
         window, slope = np.sin(half) ** 2, np.pi / self.duration * np.sin(2.0 * half)
         wave = np.sin(angle)
         position = self.home + self.amplitude * window * wave
-        velocity = self.amplitude * (slope * wave + window * rate * np.cos(angle))
+        velocity = self.amplitude * (slope * wave + window * self._rate * np.cos(angle))
         return JointAction(position, velocity if time < self.duration else np.zeros_like(position))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +91,17 @@ class Adapter(ABC):
     def load(self, path: str | Path) -> None:
         """Go on from what `save` wrote, in this process or another one, as if there had been no break."""
         arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
-        for name, value in self._identity().items():
-            if header.get(name) != value:
-                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
+        self._check_identity(path, header)
         if TURNS not in arrays or arrays[TURNS].shape != () or arrays[TURNS].dtype.kind != "i":
             raise RetorqueError(f"'{path}' does not say at which tick it was saved; learn it anew")
         restore(self, arrays)
         self._turns = int(arrays[TURNS])
         self._restored()
+
+    def _check_identity(self, path: str | Path, header: Mapping[str, Any]) -> None:
+        for name, value in self._identity().items():
+            if header.get(name) != value:
+                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
 
     def _restored(self) -> None:
         """What was remembered is back in its place."""

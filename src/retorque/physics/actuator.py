@@ -102,21 +102,30 @@ class PreparedLosses:
     def __init__(self, p: Parameters):
         self._p = p
         names = ("friction_slope", "friction_shift", "friction_amplitude", "viscous", "torque_bias")
-        self._pairs = [tuple(np.ascontiguousarray(getattr(p, name)[..., k]) for k in (0, 1)) for name in names]
-        self._at_rest = tuple(expit(slope * shift) for slope, shift in zip(*self._pairs[:2], strict=True))
+        steep, shift, amplitude, viscous, bias = (np.moveaxis(getattr(p, name), -1, 0) for name in names)
+        parts = (steep, shift, amplitude, viscous, bias, expit(steep * shift), amplitude * steep)
+        self._forward, self._backward = np.stack(np.broadcast_arrays(*parts), axis=1)  # (7, ..., n) each
         self._terms = p.friction.count > 0
         self._springs = bool(np.any(p.stiffness))
+        self._lossless = not (self._terms or self._springs or any(np.any(part) for part in (amplitude, viscous, bias)))
 
     def __call__(
         self, velocity: Array, position: Array, slip: Array | None = None, slip_slope: Array | None = None
     ) -> tuple[Array, Array]:
         """Torque lost (..., n) [N·m] and its derivative by velocity (..., n) [N·m·s/rad]."""
-        forward = velocity >= 0.0
-        slope, shift, amplitude, viscous, bias = (np.where(forward, a, b) for a, b in self._pairs)
-        value = expit(slope * (velocity + shift))
-        rise = value - np.where(forward, *self._at_rest)
-        lost = viscous * velocity + amplitude * rise - bias
-        by_velocity = viscous + amplitude * slope * value * (1.0 - value)
+        if self._lossless:
+            return np.zeros_like(velocity), np.zeros_like(velocity)
+        sides = [self._forward, self._backward]
+        if velocity.ndim >= sides[0].ndim:  # more robots than parameters
+            more = (1,) * (velocity.ndim + 1 - sides[0].ndim)
+            sides = [side.reshape(len(side), *more, *side.shape[1:]) for side in sides]
+        chosen = np.where(velocity >= 0.0, *sides)
+        steep, shift, amplitude, viscous, bias, at_rest, steepest = chosen
+        value = expit(steep * (velocity + shift))
+        lost = viscous * velocity
+        lost += amplitude * (value - at_rest)
+        lost -= bias
+        by_velocity = viscous + steepest * value * (1.0 - value)
         if self._terms:
             p = self._p
             lost = lost + p.friction.torque(velocity, p.friction_coefficients, slip)
@@ -125,3 +134,26 @@ class PreparedLosses:
         if self._springs:
             lost = lost + self._p.stiffness * (position - self._p.rest_position)
         return lost, by_velocity
+
+
+class PreparedDrive:
+    """`drive` of one set of parameters, the same to the bit, for a simulation that needs it at every step.
+
+    Args:
+        p: the target's parameters.
+    """
+
+    def __init__(self, p: Parameters):
+        pairs = (np.moveaxis(part, -1, 0) for part in (p.torque_scale, p.dead_zone))
+        self._scale, self._width = (np.ascontiguousarray(pair) for pair in pairs)  # (2, ..., n) each
+        self._scaled, self._dead = bool(np.any(self._scale != 1.0)), bool(np.any(self._width))
+
+    def __call__(self, command: Array) -> Array:
+        """(..., n) [N·m]; the command itself where the drive is ideal."""
+        scaled = np.where(command >= 0.0, *self._scale) * command if self._scaled else command
+        if not self._dead:
+            return scaled
+        width = np.where(scaled >= 0.0, *self._width)
+        size = np.abs(scaled)
+        outside = np.copysign(size - width + DEAD_ZONE_SLOPE * width, scaled)
+        return np.where(size <= width, DEAD_ZONE_SLOPE * scaled, outside)

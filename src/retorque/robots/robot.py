@@ -158,7 +158,7 @@ class Robot:
         """Number of actuated joints."""
         return len(self.joints)
 
-    @property
+    @cached_property
     def floating(self) -> bool:
         """Whether the base is free."""
         return any(link.joint is not None and link.joint.kind == "free" for link in self.links)

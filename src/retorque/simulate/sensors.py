@@ -56,7 +56,8 @@ class Sensors:
         depth = 1 + int(max(np.max(settings.velocity_delay), np.max(settings.torque_delay)))
         self._velocity = np.zeros((depth, *lead, n))
         self._torque = np.zeros((depth, *lead, n))
-        self._noisy = bool(np.any(settings.position_noise > 0.0) or np.any(settings.velocity_noise > 0.0))
+        self._noise = np.stack([settings.position_noise, settings.velocity_noise])[..., None]  # (2, ..., 1)
+        self._noisy = bool(np.any(self._noise > 0.0))
         self.reset(np.zeros((*lead, n)))
 
     def reset(self, velocity: Array) -> None:
@@ -69,6 +70,8 @@ class Sensors:
     def read(self, time: float, position: Array, velocity: Array, torque: Array) -> State:
         """The report of one tick; call it exactly once a tick."""
         s, depth = self.settings, len(self._velocity)
+        if depth == 1 and not self._noisy:  # perfect
+            return State(time, position.copy(), velocity.copy(), torque.copy())
         self._tick = (self._tick + 1) % depth
         self._velocity[self._tick] = velocity
         self._torque[self._tick] = torque
@@ -76,8 +79,10 @@ class Sensors:
         measured_torque = self._late(self._torque, s.torque_delay)
         measured_position = position.copy()
         if self._noisy:
-            measured_position += s.position_noise[..., None] * self._rng.standard_normal(position.shape)
-            measured_velocity += s.velocity_noise[..., None] * self._rng.standard_normal(position.shape)
+            noise = self._rng.standard_normal((2, *position.shape))
+            noise *= self._noise
+            measured_position += noise[0]
+            measured_velocity += noise[1]
         return State(time, measured_position, measured_velocity, measured_torque)
 
     def _late(self, ring: Array, delay: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Literal
 import mujoco
 import numpy as np
 
-from retorque.physics.actuator import PreparedLosses, drive
+from retorque.physics.actuator import PreparedDrive, PreparedLosses
 from retorque.physics.inertia import principal_axes
 from retorque.physics.parameters import Parameters
 from retorque.physics.presliding import SlipState
@@ -111,7 +111,7 @@ class Target:
     def set_parameters(self, parameters: Parameters) -> None:
         """Change what is hidden, also while running (a payload picked up)."""
         self.parameters = parameters
-        self._losses = PreparedLosses(parameters)
+        self._losses, self._drive = PreparedLosses(parameters), PreparedDrive(parameters)
         mass, centre, principal, axes = principal_axes(parameters.total_inertial(self.robot))
         batch = self._world.batch
         batch.expand("body_mass")[:, self._bodies] = mass
@@ -207,18 +207,18 @@ class Target:
         if told is None:
             raise RetorqueError(f"this target takes {self.takes}s; use a controller that gives them")
         if self.servo is None:
-            told = self.command = np.clip(told, -self._torque_limit, self._torque_limit)
+            told = self.command = np.minimum(np.maximum(told, -self._torque_limit), self._torque_limit)
         for effect in self.effects:
             told = effect.command(told)
         if self.servo is None:
-            driven = drive(told, self.parameters)
+            driven = self._drive(told)
             for _ in range(self._substeps):
                 self._substep(driven)
         else:
             target_velocity = 0.0 if command.velocity is None else command.velocity
             for _ in range(self._substeps):
                 self.command, slope = self.servo.torque(told, target_velocity, *self._encoders(), self._torque_limit)
-                self._substep(drive(self.command, self.parameters), slope)
+                self._substep(self._drive(self.command), slope)
         self._ticks += 1
 
     def snapshot(self, trial: int = 0) -> tuple[mujoco.MjModel, mujoco.MjData]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -92,14 +93,16 @@ class TrackingTask:
         """Joint impedance with the profile's gains."""
         return JointImpedance(self.robot, *gains(self.robot, self.profile))
 
-    def target(self, threads: int = 0) -> Target:
-        """The robots whose parameters are hidden, at home."""
+    def target(self, threads: int = 0, timestep: float = 1e-3) -> Target:
+        """The robots whose parameters are hidden, at home, controlled once a `timestep` [s]."""
         effects = [make_effect(self.settings.effect)] if self.settings.effect else []
         target = Target(
             self.robot,
             self.parameters,
             sensors=self.sensors,
             effects=effects,
+            timestep=timestep,
+            substeps=math.ceil(timestep / 1e-3 - 1e-9),
             seed=self.noise_seed,
             threads=threads,
         )

@@ -57,6 +57,24 @@ def test_small_growth_is_left_as_it_is() -> None:
     assert made.kept(small) and made.kept(np.zeros(ARM.n))
 
 
+@pytest.mark.parametrize("speed", [0.0, 0.3])
+def test_the_quick_look_says_what_the_slow_one_does(speed: float) -> None:
+    made, rng = ContactForce(ARM, (3, ARM.n), PERIOD, MOST), np.random.default_rng(1)
+    windows(made, report(ARM, (3,), speed), np.zeros((3, ARM.n)), left=40.0)
+    left, good = np.repeat([[40.0], [0.0], [40.0]], ARM.n, axis=1), np.ones(3, dtype=bool)
+    for _ in range(60):  # the second robot is free again
+        made.window(left, np.zeros((3, ARM.n)), report(ARM, (3,), 0.3), good)
+    assert made.engaged.tolist() == [True, False, True]
+    kept = []
+    for size in np.geomspace(0.1, 100.0, 60):
+        correction = size * rng.standard_normal((3, ARM.n))
+        kept.append(made.kept(correction))
+        assert kept[-1] == (made.limited(correction) is correction)
+    assert any(kept) and not all(kept)
+    correction[[0, 2]] = 0.0
+    assert made.kept(correction)  # the free robot's own is none of its business
+
+
 def test_a_free_robot_is_limited_in_nothing() -> None:
     made = ContactForce(ARM, (ARM.n,), PERIOD, MOST)
     huge = np.full(ARM.n, 1e3)

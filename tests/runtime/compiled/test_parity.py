@@ -32,9 +32,11 @@ def run() -> Recording:
     return joined(clean, troubled(clean, robot, 1))
 
 
-def check(robot: Robot, adapter: str, run: Recording, core: Path, tolerance: float = 1e-9) -> None:
-    reference = Supervisor(make(adapter, robot, 1))
-    compiled = CompiledSupervisor(Supervisor(make(adapter, robot, 1)), core)
+def check(
+    robot: Robot, adapter: str, run: Recording, core: Path, tolerance: float = 1e-9, timestep: float = 1e-3
+) -> None:
+    reference = Supervisor(make(adapter, robot, 1, timestep=timestep))
+    compiled = CompiledSupervisor(Supervisor(make(adapter, robot, 1, timestep=timestep)), core)
     expected, found = replay(reference, run), replay(compiled, run)
     assert np.abs(found.torque - expected.torque).max() <= tolerance
     assert (found.health == expected.health).all()
@@ -60,6 +62,16 @@ def test_the_run_holds_what_goes_wrong(core: Path, run: Recording) -> None:
 def test_other_trees(core: Path, name: str) -> None:
     robot = Robot.load(name)
     check(robot, "recursive-contact", troubled(record(robot, 500, 1), robot, 2), core)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "timestep"), [("recursive", 5e-4), ("recursive-contact", 2e-3), ("default", 2e-3), ("recursive", 0.01)]
+)
+def test_other_rates(core: Path, adapter: str, timestep: float) -> None:
+    robot = Robot.load("z1")
+    clean = record(robot, 250, 3, timestep=timestep)
+    assert np.allclose(np.diff(clean.time), timestep) and np.isfinite(clean.report).all()
+    check(robot, adapter, joined(clean, troubled(clean, robot, 4)), core, timestep=timestep)
 
 
 @pytest.mark.parametrize("adapter", ["recursive", "tam"])

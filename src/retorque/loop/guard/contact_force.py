@@ -35,6 +35,8 @@ MARGIN = 0.35
 """Share of the promise that is spent: the point and the direction of a contact are not known exactly."""
 CARRIED = 0.25
 """Share of it that may look like a payload: at a point with a shorter lever the same torques are more force."""
+SURELY = 1.0 - 1e-6
+"""Share of a squared force below which rounding decides nothing."""
 PAYLOADS = 4.5
 """The default promise is the weight of so many of the largest payloads that may be hidden."""
 
@@ -80,7 +82,7 @@ class ContactForce:
         heavier, lighter = profile.armature_max - robot.armature, robot.armature - profile.armature_min
         self._rotor = HASTE * np.maximum(heavier, lighter)  # by how much more a rotor may weigh, or less [kg·m²]
         self._pace = np.zeros(shape)  # how quickly a joint has changed its speed [rad/s²]
-        self._own = np.zeros(shape)  # what a joint that moves may need for its own friction and rotor [N·m]
+        self._own = self._less = np.zeros(shape)  # what a moving joint may need itself, either way [N·m]
         self._gravity = np.asarray(robot.gravity)
         share = CARRIED * most / max(float(np.linalg.norm(self._gravity)), 1e-9)
         self._heaviest = min(profile.payload_mass[1], share)  # [kg]
@@ -92,6 +94,11 @@ class ContactForce:
         self._inverse = np.zeros((*lead, len(self._points), 3, n))
         self._room = np.full(shape, np.inf)  # what a correction may certainly have grown by [N·m]
         self._grown, self._within = np.zeros(shape), np.zeros(shape, dtype=bool)
+        self._roomy = True  # whether that was enough in this window so far
+        # Of a growth, in one product: the payload that would need it [kg], and the forces at all points [N]; and those
+        # of a kilogram. Zero where nothing is in the way.
+        self._sight = np.zeros((*lead, 1 + 3 * len(self._points), n))
+        self._kilogram = np.zeros((*lead, 3 * len(self._points)))
         self.active = False
         """Whether any trial is."""
 
@@ -133,14 +140,30 @@ class ContactForce:
         for trial in np.argwhere(self.engaged):
             self._look(tuple(trial), report[0][tuple(trial)])
         self._room = np.where(self.engaged[..., None], self._room + self._own, np.inf)
+        self._sight[~self.engaged] = 0.0
+        self._less, self._roomy = -self._own, True
 
     def kept(self, correction: Array) -> bool:
         """Whether a correction (..., n) keeps the promise [N·m]."""
         grown, within = self._grown, self._within
         np.subtract(correction, self._anchor, out=grown)
-        np.abs(grown, out=grown)
-        np.less_equal(grown, self._room, out=within)
-        return np.count_nonzero(within) == within.size or self.limited(correction) is correction
+        if self._roomy:
+            np.less_equal(np.abs(grown), self._room, out=within)
+            if np.count_nonzero(within) == within.size:
+                return True
+            self._roomy = False
+        return self._weak() or self.limited(correction) is correction
+
+    def _weak(self) -> bool:
+        """Whether the force of the growth is clearly within the promise at every point: what `limited` finds, in few
+        operations, since a bad correction asks for it at every tick."""
+        grown = self._grown
+        grown -= np.minimum(np.maximum(grown, self._less), self._own)
+        seen = np.matmul(self._sight, grown[..., None])[..., 0]
+        mass = np.minimum(np.maximum(seen[..., :1], -self._heaviest), self._heaviest)
+        force = (seen[..., 1:] - mass * self._kilogram).reshape(-1, 3)
+        clearly = np.vecdot(force, force) <= SURELY * self._told**2
+        return np.count_nonzero(clearly) == clearly.size
 
     def limited(self, correction: Array) -> Array:
         """The correction (..., n) within the promise [N·m]; the same array where it already is."""
@@ -187,7 +210,10 @@ class ContactForce:
             gram = jacobian @ jacobian.T + LEAST_LEVER**2 * np.eye(3)
             self._jacobian[(*trial, index)] = jacobian
             self._inverse[(*trial, index)] = np.linalg.solve(gram, jacobian)
-        self._weight[trial] = -self._gravity @ self._jacobian[(*trial, 0)]
+        weight = self._weight[trial] = -self._gravity @ self._jacobian[(*trial, 0)]
+        forces = self._inverse[trial].reshape(-1, len(weight))
+        self._sight[trial] = np.vstack([weight / max(weight @ weight, 1e-9), forces])
+        self._kilogram[trial] = forces @ weight
         most = np.linalg.norm(np.abs(self._inverse[trial]) @ self._band, axis=-1).max()  # if all joints add up
         self._room[trial] = self._told / max(most, 1e-9) * self._band
 

@@ -7,18 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.loop.adapter import Adapter
+from retorque.adapt.recursive.adapter import Recursive
+from retorque.loop.adapter import MEMORY, MEMORY_FORMAT, TURNS, Adapter
 from retorque.loop.belief import Belief
+from retorque.loop.memory import collect
 from retorque.loop.single import Single
 from retorque.robots.state import State
 from retorque.runtime.compiled.build import build, load
 from retorque.runtime.compiled.constants import constants_of
+from retorque.runtime.compiled.learnt import Learnt, borrowed
 from retorque.runtime.compiled.structures import Constants, filled, structure
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.tensors import load_tensors, save_tensors
 
-MEMORY, MEMORY_FORMAT = "a compiled adapter's memory", 1
+CORE = "core"
+"""In a file of memory: all bytes of the cores, for the same core to go on to the bit."""
 ALIGNED = 64
 """Bytes that a core's memory is aligned to."""
 
@@ -62,6 +66,7 @@ class CompiledAdapter(Adapter):
         if not all(cores):
             raise RetorqueError(f"robot '{self.robot.name}' has too many joints for the compiled core ({self.robot.n})")
         self._cores = np.array(cores, dtype=np.uintp)
+        self._learnt = Learnt(calls, self._cores, self.robot.n)
         self._time = np.zeros(1)
         self._report = np.zeros((3, *self._shape))
         self._nominal, self._sent = np.zeros((2, *self._shape))
@@ -118,15 +123,35 @@ class CompiledAdapter(Adapter):
         return self._sent.copy()
 
     def save(self, path: str | Path) -> None:
-        save_tensors(path, {"memory": np.stack(self._memories())}, MEMORY, MEMORY_FORMAT, self._identity())
+        """Write all that was learnt: for this core to the bit, and what the NumPy adapter can load as well."""
+        arrays = {CORE: np.stack(self._memories()), TURNS: np.array(self._turns)}
+        if isinstance(self.model, Recursive):
+            with borrowed(self.model) as model:
+                self._learnt.give(model)
+                arrays |= collect(model)
+        save_tensors(path, arrays, MEMORY, MEMORY_FORMAT, {**self._identity(), CORE: self.engine})
 
     def load(self, path: str | Path) -> None:
+        """Go on from what `save` wrote, here or in NumPy. The same core goes on as if there had been no break; else the
+        estimate moves over, and the last reports are gathered anew."""
         arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
-        for name, value in self._identity().items():
-            if header.get(name) != value:
-                raise RetorqueError(f"'{path}' was learnt with {name} {header.get(name)}, not {value}; learn it anew")
-        for own, saved in zip(self._memories(), arrays["memory"], strict=True):
-            own[:] = saved
+        self._check_identity(path, header)
+        own, kept = self._memories(), arrays.get(CORE)
+        if header.get(CORE) == self.engine and kept is not None and kept.shape == (len(own), len(own[0])):
+            for memory, saved in zip(own, kept, strict=True):
+                memory[:] = saved
+            self._turns = int(arrays[TURNS])
+        elif isinstance(self.model, Recursive):
+            with borrowed(self.model) as model:
+                model.load(path)
+                self.reset()
+                self._learnt.take(model)
+                self._turns = 0
+        else:
+            raise RetorqueError(
+                f"'{path}' was saved by another engine; {type(self.model).__name__} learns anew within seconds, so "
+                "start without it"
+            )
 
     def _memories(self) -> list[Array]:
         """What each core has learnt, as bytes in place."""
@@ -136,11 +161,4 @@ class CompiledAdapter(Adapter):
         return [np.frombuffer(kind.from_address(address), dtype=np.uint8) for address in at]
 
     def _identity(self) -> dict[str, object]:
-        return {
-            "adapter": type(self.model).__name__,
-            "robot": self.robot.name,
-            "joints": list(self.robot.joint_names),
-            "trials": self.trials,
-            "timestep": self.timestep,
-            "core": self.engine,
-        }
+        return self.model._identity()

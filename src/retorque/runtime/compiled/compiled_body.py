@@ -32,15 +32,21 @@ class CompiledBody(RigidBody):
         self._bias.restype = None
         self._constants, self._arrays = filled("rt_robot", robot_constants(robot))
         self._at = ctypes.c_void_p(ctypes.addressof(self._constants))
+        self._lend(())
 
     def bias(self, q: Array, qd: Array) -> Array:
-        q, qd = np.ascontiguousarray(q, dtype=float), np.ascontiguousarray(qd, dtype=float)
         if q.shape != qd.shape:
             return super().bias(q, qd)
-        out = np.empty_like(q)
-        rows = (ctypes.c_void_p(array.ctypes.data) for array in (q, qd, out))
-        self._bias(self._at, q.size // self.nv, *rows)
-        return out
+        if q.shape[:-1] != self._rows[0].shape[:-1]:
+            self._lend(q.shape[:-1])
+        self._rows[0], self._rows[1] = q, qd
+        self._bias(self._at, self._rows[0].size // self.nv, *self._places)
+        return self._rows[2].copy()
+
+    def _lend(self, lead: tuple[int, ...]) -> None:
+        """Rows (3, ..., n) for positions, velocities and torques, whose places are looked up once."""
+        self._rows = np.zeros((3, *lead, self.nv))
+        self._places = tuple(ctypes.c_void_p(row.ctypes.data) for row in self._rows)
 
 
 def compiled_impedance(controller: JointImpedance) -> JointImpedance:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from retorque.control.joint_impedance import JointImpedance
 from retorque.loop.adapter import Adapter
 from retorque.loop.learner import InlineLearner
 from retorque.loop.loop import Loop
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
+from retorque.tasks.tracking_task import TrackingSettings, TrackingTask, gains
 from retorque.work.array import Array
 
 
@@ -41,14 +42,17 @@ class Replayed:
     """(ticks,) codes."""
 
 
-def record(robot: Robot, ticks: int, seed: int, *, payload_step: float = 0.5) -> Recording:
+def record(robot: Robot, ticks: int, seed: int, *, payload_step: float = 0.5, timestep: float = 1e-3) -> Recording:
     """A run of a simulated robot with hidden parameters, sensor noise, contact and a payload that is picked up."""
     settings = TrackingSettings(
-        trials=1, seed=seed, duration=ticks * 1e-3, noise=True, contact=True, payload_step=payload_step
+        trials=1, seed=seed, duration=ticks * timestep, noise=True, contact=True, payload_step=payload_step
     )
     task = TrackingTask(robot, settings)
-    target = task.target(threads=1)
-    loop, events = Loop(target, task.reference, task.controller()), task.events(target)
+    target = task.target(threads=1, timestep=timestep)
+    softer = max(1.0, timestep / 1e-3)  # gains of 1000 Hz would shake a robot that is told less often
+    stiffness, damping = gains(robot, task.profile)
+    controller = JointImpedance(robot, stiffness / softer, damping / softer)
+    loop, events = Loop(target, task.reference, controller), task.events(target)
     time, report, nominal = np.empty(ticks), np.empty((ticks, 3, robot.n)), np.empty((ticks, robot.n))
     for tick in range(ticks):
         events(tick)
@@ -68,7 +72,7 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
     rng = np.random.default_rng(seed)
     time, report, nominal = clean.time.copy(), clean.report.copy(), clean.nominal.copy()
     reset, carry = clean.reset.copy(), clean.carry.copy()
-    ticks, n = nominal.shape
+    (ticks, n), step = nominal.shape, float(time[1] - time[0])
 
     def spans(count: int, longest: int) -> list[slice]:
         starts = rng.integers(0, ticks, max(1, count))
@@ -87,11 +91,11 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
     for span in spans(ticks // 400, 4):
         time[span] = time[max(span.start - 1, 0)]  # repeated
     for start in rng.integers(0, ticks, max(1, ticks // 400)):
-        time[start:] += 1e-3 * rng.integers(1, 30)  # missed ticks
+        time[start:] += step * rng.integers(1, 30)  # missed ticks
     for start in rng.integers(0, ticks, 2):
         time[start:] -= 5.0  # set back
     time[rng.integers(0, ticks, max(1, ticks // 400))] = np.nan
-    time += rng.uniform(-2e-4, 2e-4, ticks)
+    time += rng.uniform(-0.2 * step, 0.2 * step, ticks)
     reset[int(0.45 * ticks)] = carry[int(0.7 * ticks)] = True
     return replace(clean, time=time, report=report, nominal=nominal, reset=reset, carry=carry)
 
@@ -100,7 +104,7 @@ def joined(first: Recording, second: Recording) -> Recording:
     """One run after the other, on one clock, with everything forgotten between them."""
     reset = second.reset.copy()
     reset[0] = True
-    later = second.time - second.time[np.isfinite(second.time)][0] + first.time[-1] + 1e-3
+    later = second.time - second.time[np.isfinite(second.time)][0] + 2.0 * first.time[-1] - first.time[-2]
     parts = [
         (first.time, later),
         (first.report, second.report),

@@ -184,6 +184,28 @@ rt_core *rt_make(const rt_model *model, void *memory) {
 
 void *rt_memory(rt_core *core) { return core->memory; }
 
+int rt_learnt_of(rt_core *core, rt_learnt *learnt) {
+  rt_recursive_part *p = &core->recursive;
+  if (!recursive_kind(core->model)) return 0;
+  learnt->size = p->filter.size;
+  learnt->step = p->filter.step;
+  learnt->mean = p->filter.mean;
+  learnt->root = p->filter.root;
+  learnt->noise = p->noise;
+  learnt->torque = p->torque;
+  learnt->doubt = p->doubt;
+  learnt->persistent = p->persistent;
+  learnt->neighbours = p->neighbours;
+  learnt->total = p->total;
+  learnt->evidence = &p->state->evidence;
+  return 1;
+}
+
+void rt_learnt_changed(rt_core *core) {
+  rt_refresh(core);
+  rt_write_belief(core, core->beliefs + *core->current * core->belief_size);
+}
+
 void rt_reset(rt_core *core) {
   const rt_model *m = core->model;
   rt_history_reset(&core->history, m);

@@ -289,6 +289,19 @@ const int64_t *rt_score_samples(const rt_core *core);
 size_t rt_memory_bytes(const rt_model *model);
 void *rt_memory(rt_core *core);
 
+/* What an adapter of the recursive family has learnt, in place: to be moved to another core, or out of C. */
+typedef struct {
+  int size, step;            /* unknowns; numbers from one row of the root to the next */
+  double *mean, *root;       /* (size), (size, step) */
+  double *noise;             /* (n) variance of an equation [(N m)^2] */
+  double *torque, *doubt, *persistent, *neighbours, *total; /* (n) each, of what the unknowns leave */
+  double *evidence;          /* (1) log odds that something is hidden */
+} rt_learnt;
+/* 1, or 0 where the adapter has no such estimate. */
+int rt_learnt_of(rt_core *core, rt_learnt *learnt);
+/* The numbers were written to: correct by them from now on. */
+void rt_learnt_changed(rt_core *core);
+
 /* Several cores behind one set of arrays (count, n): what Python and benches call, one call for all. */
 typedef struct {
   rt_core **cores;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from retorque.robots.robot import Robot
 from retorque.runtime.compiled.make import compiled
 from retorque.tasks.tracking_task import fixed_base
 from retorque.tasks.worlds import FAMILIES, WORLDS, BenchWorld
-from retorque.tasks.worlds.world_task import WorldTask, joint_error
+from retorque.tasks.worlds.world_task import WorldRun, WorldTask, joint_error
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError, unknown
@@ -99,13 +100,20 @@ def measured(
             return made
         return compiled(Supervisor(made)) if adapter.compiled else Supervisor(made)
 
-    ideal = task.ideal(report_work)
+    ideal = ideal_run(name, world, trials, seed)
+    report_work(task.ticks)
     done = task.adapted(supervised, report_work)
     error = joint_error(done, ideal)
     found = {"joint RMSE": (error, np.zeros_like(error))}
     if done.end_force is not None and ideal.end_force is not None:
         found["end force"] = (done.end_force, ideal.end_force)
     return found
+
+
+@lru_cache(maxsize=1)
+def ideal_run(name: str, world: BenchWorld, trials: int, seed: int) -> WorldRun:
+    """How the ideal robot moves in a world, the same for every adapter (a world's adapters follow each other)."""
+    return WorldTask(Robot.load(name), world, trials, seed).ideal()
 
 
 def _row(robot: Robot, world: BenchWorld, adapter: str, metric: str, values: tuple[Array, Array]) -> Row:

@@ -53,6 +53,19 @@ def test_what_happens_to_one_trial_never_touches_another(name: str, answers: Ans
 
 
 @pytest.mark.parametrize("name", (*QUICK, *LEARNT))
+def test_an_adapter_never_draws_the_sensors_noise_again(name: str) -> None:
+    """Whatever the adapter draws is not the sequence that sensors of the same seed draw, before and after a reset."""
+    sensors = np.random.default_rng(1).bit_generator.state["state"]
+    adapter = made(name, seed=1)
+    for _ in range(2):
+        drawing = [part for part in vars(adapter).values() if isinstance(part, np.random.Generator)]
+        assert bool(drawing) == name.startswith("particle")
+        # A generator of the same sequence has the same increment, however far it has gone.
+        assert all(part.bit_generator.state["state"]["inc"] != sensors["inc"] for part in drawing)
+        adapter.reset()
+
+
+@pytest.mark.parametrize("name", (*QUICK, *LEARNT))
 def test_a_reset_adapter_is_a_new_one_and_a_seed_repeats(name: str, answers: Answers) -> None:
     fresh = answers(made(name), TRIALS, 100, seed=4)
     used = made(name)

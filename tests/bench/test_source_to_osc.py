@@ -31,6 +31,11 @@ def test_rows_of_every_adapter_condition_and_state():
     assert paper["particle", "+1 kg", "carried"] == PAPER["particle"]["+1 kg", "carried"] == 4.65
     assert paper["direct", "nominal", "-"] == 4.09 and paper["oracle", "nominal", "-"] is None
     assert all(row.unit == "cm" and row.trials == 2 for row in report.rows)
+    for row in report.rows:
+        firm = [
+            value for value, moved in zip(row.extra["trial_values"], row.extra["shaken"], strict=True) if moved < 1.0
+        ]
+        assert row.extra["worst, firm"] == max(firm, default=0.0) <= row.extra["worst"]
 
 
 def test_a_part_is_the_same_experiment():

@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retorque.bench import tracking
+from retorque.bench.adapters import AdapterChoice
 from retorque.bench.tracking import Settings, run
+from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 from retorque.work.errors import RetorqueError
@@ -65,6 +68,23 @@ def test_nothing_hidden_means_no_error_and_contact_is_felt_by_the_ideal_robot_to
     assert run(settings).rows[0].mean == 0.0
     assert run(replace(settings, contact=True)).rows[0].mean == 0.0
     assert run(replace(settings, payload_step=1.0)).rows[0].mean > 0.1
+
+
+def test_adapters_that_are_not_told_have_no_ranges_from_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[Robot] = []
+    made = tracking.supervised
+
+    def noted(name: AdapterChoice, robot: Robot, *rest) -> Adapter:
+        known.append(robot)
+        return made(name, robot, *rest)
+
+    monkeypatch.setattr(tracking, "supervised", noted)
+    world, choice = TrackingSettings(trials=2, duration=1.0), AdapterChoice("direct")
+    here, there = (
+        tracking.errors_of_part("z1", world, (choice,), slice(0, 2), told=told)["direct"] for told in (True, False)
+    )
+    assert [robot.profile is not None for robot in known] == [True, False]
+    np.testing.assert_array_equal(here, there)  # the robots themselves are the same
 
 
 def test_any_robots_file_can_be_tracked(tmp_path: Path) -> None:

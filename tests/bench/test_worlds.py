@@ -11,10 +11,12 @@ import pytest
 from rich.console import Console
 
 from retorque.bench import worlds as bench
+from retorque.bench.adapters import AdapterChoice
 from retorque.bench.report import Row
 from retorque.bench.worlds import Settings, run
 from retorque.bench.worlds_report import WorldsReport
 from retorque.tasks.worlds import WORLDS
+from retorque.tasks.worlds.world_task import WorldRun, WorldTask
 from retorque.work.errors import RetorqueError
 
 OWN = "retorque.adapt.direct:Direct"
@@ -48,6 +50,28 @@ def test_the_table_has_a_row_a_world_and_a_column_an_adapter(report: WorldsRepor
     text = console.export_text()
     for word in ("held *", "wall *", "direct", OWN, "worst ratio to direct", "mean regret", "end force"):
         assert word in text
+
+
+def test_settings_reach_the_adapter_and_the_ideal_robot_moves_once_a_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = replace(WORLDS["usual"], duration=0.3)
+    ideals: list[str] = []
+    moves = WorldTask.ideal
+
+    def noted(task: WorldTask) -> WorldRun:
+        ideals.append(task.world.name)
+        return moves(task)
+
+    monkeypatch.setattr(WorldTask, "ideal", noted)
+    bench.ideal_run.cache_clear()
+    bounded = AdapterChoice("integral", settings=(("share", "0.0"),))
+    found = [
+        bench.measured("panda", world, choice, 2, 0, True)["joint RMSE"][0].tolist()
+        for choice in (AdapterChoice("direct"), bounded, AdapterChoice("integral"))
+    ]
+    assert found[0] == found[1] != found[2]  # a bound of nothing is no correction
+    assert ideals == ["usual"]
+    with pytest.raises(RetorqueError, match="unknown setting"):
+        run(Settings(worlds=("usual",), adapters=("integral",), adapter_settings=("integral.shre=0.0",)))
 
 
 def test_ratio_and_regret_are_of_the_worst_world() -> None:

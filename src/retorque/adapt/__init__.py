@@ -66,6 +66,10 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "retorque.adapt.tam_recursive.adapter:TamRecursive",
         "recursive-contact and a network; takes a payload for a push, and lasting touch for its own",
     ),
+    "tam-paper": (
+        "retorque.adapt.tam.adapter:PaperTam",
+        "TAM with the paper's own inputs and loss, a small encoder trained for an hour: for comparison, not for use",
+    ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
     "tam-privileged": (

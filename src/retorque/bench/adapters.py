@@ -35,6 +35,21 @@ class AdapterChoice:
     compiled: bool = False
     """In the compiled core, where there is a compiler and a port of it."""
 
+    def make(
+        self, robot: Robot, trials: int, seed: int, truth: Callable[[], Parameters], timestep: float = 1e-3
+    ) -> Adapter:
+        """The adapter as chosen, bare."""
+        return make(
+            self.name,
+            robot,
+            trials,
+            timestep=timestep,
+            seed=seed,
+            truth=truth,
+            weights=self.weights or None,
+            settings=dict(self.settings),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterSettings(JobSettings):
@@ -70,15 +85,7 @@ def supervised(
 ) -> Adapter:
     """The adapter as chosen, under the supervisor unless it is one end of the scale."""
     chosen = AdapterChoice(adapter) if isinstance(adapter, str) else adapter
-    made = make(
-        chosen.name,
-        robot,
-        trials,
-        seed=seed,
-        truth=truth,
-        weights=chosen.weights or None,
-        settings=dict(chosen.settings),
-    )
+    made = chosen.make(robot, trials, seed, truth)
     if chosen.name in UNSUPERVISED:
         return made
     guarded = Supervisor(made, SETTINGS)

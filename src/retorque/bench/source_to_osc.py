@@ -53,6 +53,9 @@ PAPER: dict[str, dict[tuple[str, str], float]] = {
 Case = tuple[AdapterChoice, str, str]
 """Adapter, condition and state of a row."""
 
+FIRM = 1.0
+"""A motion is firm where 0.1 N·m at every joint moves the ideal robot's hand by less than this (RMSE) [cm]."""
+
 STATELESS = ("direct", "oracle")
 """Adapters with nothing to forget: one row a condition."""
 
@@ -90,20 +93,25 @@ def run(settings: Settings) -> Report:
     rows = []
     for index, robot in enumerate(robots):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]
+        shaken = np.concatenate([moved for _, moved in chunks])
         for case in cases:
-            rows.append(_row(robot, case, np.concatenate([chunk[case] for chunk in chunks])))
+            rows.append(_row(robot, case, np.concatenate([found[case] for found, _ in chunks]), shaken))
     return Report(
         bench="source-to-osc",
         settings=recorded(settings),
         rows=rows,
         notes="end-effector position RMSE over the operational-space segment, against the ideal robot's own motion, in "
-        "simulation, on pose motions that the ideal robot follows within its joint limits; paper: TAM, Table 2, on a "
-        "real Panda",
+        "simulation, from the public home, on pose motions (D.1) that the ideal robot follows within its joint and "
+        "velocity limits (about one in three; the others are drawn again); firm: motions on which 0.1 N·m at every "
+        "joint moves the ideal robot's own hand by less than 1 cm; paper: TAM, Table 2, on a real Panda",
     )
 
 
-def errors_of_part(name: str, world: SourceToOscSettings, cases: list[Case], rows: slice) -> dict[Case, Array]:
-    """Errors of each case on some of the trials: (trials, 2), position RMSE and final position error [cm]."""
+def errors_of_part(
+    name: str, world: SourceToOscSettings, cases: list[Case], rows: slice
+) -> tuple[dict[Case, Array], Array]:
+    """Errors of each case on some of the trials, (trials, 2): position RMSE and final position error [cm]; and how far
+    a slight torque moves the ideal robot's hand on each, (trials,) [cm]."""
     task = SourceToOscTask(Robot.load(name), world).part(rows)
     body = RigidBody(task.robot)
 
@@ -115,7 +123,7 @@ def errors_of_part(name: str, world: SourceToOscSettings, cases: list[Case], row
     for case in cases:
         error = 100.0 * np.linalg.norm(path(adapted_motion(task, *case, progress=report_work)) - ideal, axis=-1)
         found[case] = np.stack([np.sqrt(np.mean(error**2, axis=0)), error[-1]], axis=-1)
-    return found
+    return found, 100.0 * task.sensitivity()
 
 
 def ideal_motion(task: SourceToOscTask, progress: Callable[[int], None] | None = None) -> Trace:
@@ -181,7 +189,7 @@ def _world(settings: Settings) -> SourceToOscSettings:
     )
 
 
-def _row(robot: Robot, case: Case, errors: Array) -> Row:
+def _row(robot: Robot, case: Case, errors: Array, shaken: Array) -> Row:
     adapter, condition, state = case
     published = PAPER.get(adapter.name, {}) if robot.name == "panda" else {}
     return Row.of(
@@ -196,6 +204,8 @@ def _row(robot: Robot, case: Case, errors: Array) -> Row:
             "state": state,
             "final": float(np.mean(errors[:, 1])),
             "worst": float(np.max(errors[:, 0])),
+            "worst, firm": float(np.max(errors[shaken < FIRM, 0], initial=0.0)),
             "trial_values": errors[:, 0].tolist(),
+            "shaken": shaken.tolist(),
         },
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -72,6 +72,8 @@ class Settings(AdapterSettings):
     """Use the ideal robot as the target: what does an adapter invent?"""
     unmodelled: bool = False
     """Add, one row each, effects that no parameter describes (`tam-recursive` has seen all of them in training)."""
+    told: bool = True
+    """Adapters know the ranges on the robot's card; otherwise only those that its limits and inertias suggest."""
     protocol: Literal["ours", "public"] = "ours"
     """`public`: homes, gains, amplitudes, rotors and sampler of the paper's public evaluator."""
     json: Path | None = None
@@ -90,7 +92,7 @@ def run(settings: Settings) -> Report:
     worlds = [(robot, effect) for robot in robots for effect in effects]
     parts = halves(settings.trials)
     jobs = [
-        (name, _world(settings, effect), choices, rows, settings.protocol)
+        (name, _world(settings, effect), choices, rows, settings.protocol, settings.told)
         for name in names
         for effect in effects
         for rows in parts
@@ -125,7 +127,12 @@ def _check(settings: Settings) -> None:
 
 
 def errors_of_part(
-    name: str, world: TrackingSettings, adapters: tuple[AdapterChoice, ...], rows: slice, protocol: str = "ours"
+    name: str,
+    world: TrackingSettings,
+    adapters: tuple[AdapterChoice, ...],
+    rows: slice,
+    protocol: str = "ours",
+    told: bool = True,
 ) -> dict[str, Array]:
     """Errors of each adapter on some of the trials: (trials, 3) RMSE over all, the first 2 s, the last 4 s [deg]."""
     kind = PublicTrackingTask if protocol == "public" else TrackingTask
@@ -133,7 +140,7 @@ def errors_of_part(
     ideal = ideal_motion(task, report_work, compiled=any(adapter.compiled for adapter in adapters))
     found = {}
     for adapter in adapters:
-        trace = adapted_motion(task, adapter, report_work)
+        trace = adapted_motion(task, adapter, report_work, told=told)
         error = np.rad2deg(trace.position - ideal.position)
         windows = (trace.time >= 0.0, trace.time <= 2.0, trace.time > world.duration - 4.0)
         found[adapter.name] = np.stack([np.sqrt(np.mean(error[w] ** 2, axis=(0, 2))) for w in windows], axis=-1)
@@ -152,11 +159,16 @@ def ideal_motion(task: TrackingTask, progress: Callable[[int], None] | None = No
 
 
 def adapted_motion(
-    task: TrackingTask, adapter: str | AdapterChoice, progress: Callable[[int], None] | None = None
+    task: TrackingTask,
+    adapter: str | AdapterChoice,
+    progress: Callable[[int], None] | None = None,
+    *,
+    told: bool = True,
 ) -> Trace:
-    """How the targets move with an adapter."""
+    """How the targets move with an adapter, which may be told what ranges they were drawn from."""
     target = task.target(threads=1)
-    module = supervised(adapter, task.robot, task.settings.trials, task.adapter_seed, lambda: target.parameters)
+    robot = task.robot if told else replace(task.robot, profile=None)
+    module = supervised(adapter, robot, task.settings.trials, task.adapter_seed, lambda: target.parameters)
     controller = task.controller()
     if isinstance(adapter, AdapterChoice) and adapter.compiled:
         controller = compiled_impedance(controller)

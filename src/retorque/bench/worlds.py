@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt import adapter_class, make
+from retorque.adapt import adapter_class
+from retorque.bench.adapters import AdapterChoice, AdapterSettings
 from retorque.bench.report import Row, recorded
 from retorque.bench.tracking import SEVEN
 from retorque.bench.worlds_report import WorldsReport
@@ -19,12 +21,12 @@ from retorque.robots.robot import Robot
 from retorque.runtime.compiled.make import compiled
 from retorque.tasks.tracking_task import fixed_base
 from retorque.tasks.worlds import FAMILIES, WORLDS, BenchWorld
-from retorque.tasks.worlds.world_task import WorldTask, joint_error
+from retorque.tasks.worlds.world_task import WorldRun, WorldTask, joint_error
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between
 from retorque.work.errors import RetorqueError, unknown
-from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
+from retorque.work.jobs import run_jobs
 
 NOTES = (
     "joint RMSE against the ideal robot's own motion in the same world, supervised as shipped, ramp included; force on "
@@ -35,7 +37,7 @@ NOTES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(AdapterSettings):
     """Settings of `retorque bench worlds`."""
 
     worlds: tuple[str, ...] = ("all",)
@@ -50,20 +52,19 @@ class Settings(JobSettings):
     """Of everything random; adapters were tuned on 1000 and above."""
     noise: bool = True
     """Sensor noise and delays of Table B.1."""
-    compiled: bool = False
-    """Run adapters in the compiled core where they can be: the same figures in a fraction of the time."""
     json: Path | None = None
     """Also write the rows to this file."""
 
 
 def run(settings: Settings) -> WorldsReport:
     """Run the bench; a progress bar goes to standard error."""
-    worlds, adapters = _check(settings)
+    worlds, columns = _check(settings), list(settings.choices())
+    if "direct" not in settings.adapters:
+        columns.append(AdapterChoice("direct"))
     names = SEVEN if settings.robots == ("all",) else settings.robots
     robots = [fixed_base(Robot.load(name)) for name in names]
-    columns = list(dict.fromkeys((*adapters, "direct")))
     jobs = [
-        (name, world, adapter, settings.trials, settings.seed, settings.noise, settings.compiled)
+        (name, world, adapter, settings.trials, settings.seed, settings.noise)
         for name in names
         for world in worlds
         for adapter in columns
@@ -75,12 +76,12 @@ def run(settings: Settings) -> WorldsReport:
         for world in worlds:
             for adapter in columns:
                 found = next(results)
-                rows += [_row(robot, world, adapter, metric, values) for metric, values in found.items()]
+                rows += [_row(robot, world, adapter.name, metric, values) for metric, values in found.items()]
     return WorldsReport(bench="worlds", settings=recorded(settings), rows=rows, notes=NOTES)
 
 
 def measured(
-    name: str, world: BenchWorld, adapter: str, trials: int, seed: int, noise: bool, fast: bool = False
+    name: str, world: BenchWorld, adapter: AdapterChoice, trials: int, seed: int, noise: bool
 ) -> dict[str, tuple[Array, Array]]:
     """What one adapter does in one world, by metric: its values and the ideal robot's, (trials,) each.
 
@@ -88,24 +89,31 @@ def measured(
     """
     robot = Robot.load(name)
     task = WorldTask(robot, world, trials, seed, noise=noise)
-    short, long = adapter_class(adapter).periods
+    short, long = adapter_class(adapter.name).periods
     if not short * (1.0 - 1e-6) <= world.timestep <= long * (1.0 + 1e-6):
         report_work(2 * task.ticks)
         return {}
 
     def supervised(truth: Callable[[], Parameters]) -> Adapter:
-        made = make(adapter, robot, trials, timestep=world.timestep, seed=task.adapter_seed, truth=truth)
-        if adapter == "oracle":
+        made = adapter.make(robot, trials, task.adapter_seed, truth, world.timestep)
+        if adapter.name == "oracle":
             return made
-        return compiled(Supervisor(made)) if fast else Supervisor(made)
+        return compiled(Supervisor(made)) if adapter.compiled else Supervisor(made)
 
-    ideal = task.ideal(report_work)
+    ideal = ideal_run(name, world, trials, seed)
+    report_work(task.ticks)
     done = task.adapted(supervised, report_work)
     error = joint_error(done, ideal)
     found = {"joint RMSE": (error, np.zeros_like(error))}
     if done.end_force is not None and ideal.end_force is not None:
         found["end force"] = (done.end_force, ideal.end_force)
     return found
+
+
+@lru_cache(maxsize=1)
+def ideal_run(name: str, world: BenchWorld, trials: int, seed: int) -> WorldRun:
+    """How the ideal robot moves in a world, the same for every adapter (a world's adapters follow each other)."""
+    return WorldTask(Robot.load(name), world, trials, seed).ideal()
 
 
 def _row(robot: Robot, world: BenchWorld, adapter: str, metric: str, values: tuple[Array, Array]) -> Row:
@@ -122,14 +130,10 @@ def _row(robot: Robot, world: BenchWorld, adapter: str, metric: str, values: tup
     return Row.of(mine, robot=robot.name, method=adapter, metric=metric, unit=unit, extra=extra)
 
 
-def _check(settings: Settings) -> tuple[list[BenchWorld], tuple[str, ...]]:
-    """The worlds and the adapters; what cannot be run is refused before anything is."""
+def _check(settings: Settings) -> list[BenchWorld]:
+    """The worlds; what cannot be run is refused before anything is."""
     if not settings.robots:
         raise RetorqueError("name at least one robot after --robots")
-    if not settings.adapters:
-        raise RetorqueError("name at least one adapter after --adapters")
-    for adapter in settings.adapters:
-        adapter_class(adapter)
     check_between("--trials", settings.trials, 1, MOST_TRIALS)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
@@ -143,4 +147,4 @@ def _check(settings: Settings) -> tuple[list[BenchWorld], tuple[str, ...]]:
             raise unknown("world", name, [*WORLDS, *FAMILIES, "all"])
     if not wanted:
         raise RetorqueError("name at least one world after --worlds")
-    return list(dict.fromkeys(wanted)), settings.adapters
+    return list(dict.fromkeys(wanted))

@@ -8,10 +8,12 @@ import numpy as np
 
 from retorque.control.operational_space import OperationalSpace
 from retorque.control.pose_waypoints import PoseWaypoints
-from retorque.loop.loop import Loop
+from retorque.loop.loop import Loop, run
 from retorque.physics.parameters import Parameters
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.simulate.target import Target
+from retorque.tasks.public_tracking import PRESETS
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
@@ -22,6 +24,8 @@ WAYPOINTS = 5
 """In 8 s; other durations keep the pace."""
 DRAWS = 40
 """Times that motions which leave the joint limits are drawn again."""
+SLIGHT = 0.1
+"""Torque at every joint, of a sign drawn once a trial, that tells how shaky a motion is [N·m]."""
 CHECK_PERIOD = 4e-3
 """Tick of the check that they do not [s]."""
 
@@ -46,13 +50,15 @@ class SourceToOscTask:
     """One robot's targets, with a joint-space motion and a pose motion each; `part` takes some of the trials."""
 
     def __init__(self, robot: Robot, settings: SourceToOscSettings):
+        robot = from_public_home(robot)
         self.robot, self.settings = robot, settings
         source = TrackingSettings(
             trials=settings.trials, seed=settings.seed, duration=settings.source_duration, noise=settings.noise
         )
         self.source = TrackingTask(robot, source)
-        seed = int(np.random.SeedSequence([settings.seed, 2]).generate_state(1)[0])
+        seed, push = (int(s) for s in np.random.SeedSequence([settings.seed, 2]).generate_state(2))
         self.poses = possible_motions(robot, settings.trials, settings.osc_duration, seed)
+        self._pushed = SLIGHT * np.sign(np.random.default_rng(push).standard_normal((settings.trials, robot.n)))
 
     def part(self, rows: slice) -> SourceToOscTask:
         """The same experiment with some of the trials."""
@@ -61,7 +67,25 @@ class SourceToOscTask:
         other.source = self.source.part(rows)
         other.settings = replace(self.settings, trials=other.source.settings.trials)
         other.poses = PoseWaypoints(self.poses.position[rows], self.poses.rotation[rows], self.poses.duration)
+        other._pushed = self._pushed[rows]
         return other
+
+    def sensitivity(self) -> Array:
+        """How far a slight torque at every joint moves the ideal robot's own hand, RMSE of each motion, (trials,) [m].
+
+        The controller has no stiffness in directions that the Jacobian lacks: near a straight elbow what is left of any
+        friction moves the hand by centimetres, whoever corrects it.
+        """
+        body, paths = RigidBody(self.robot), []
+        for push in (0.0, 1.0):
+            target = Target(
+                self.robot, Parameters.ideal(self.robot, len(self._pushed)), timestep=CHECK_PERIOD, threads=1
+            )
+            loop = Loop(target, self.poses, self.controller())
+            target.push(push * self._pushed)
+            trace = run(loop, self.poses.duration)
+            paths.append(body.frame_pose(self.robot.end_effector, trace.position)[0])
+        return np.asarray(np.sqrt(np.mean(np.sum((paths[1] - paths[0]) ** 2, axis=-1), axis=0)))
 
     def controller(self) -> OperationalSpace:
         """Operational space with the gains of D.1."""
@@ -77,6 +101,12 @@ class SourceToOscTask:
     def ideal(self, threads: int = 0) -> Target:
         """The ideal robot, once a trial."""
         return self.source.ideal(threads)
+
+
+def from_public_home(robot: Robot) -> Robot:
+    """The robot at the home of the paper's public code, where there is one: nine of ten D.1 waypoints are in reach."""
+    public = PRESETS.get(robot.name)
+    return robot if public is None else replace(robot, home=np.array(public.home))
 
 
 def possible_motions(robot: Robot, trials: int, duration: float, seed: int) -> PoseWaypoints:

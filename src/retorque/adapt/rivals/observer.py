@@ -20,7 +20,7 @@ AHEAD = 1e-4
 class ObserverSettings(BoundedSettings):
     """Settings of the observer."""
 
-    bandwidth: float = 100.0
+    bandwidth: float = 200.0
     """Of the disturbance estimate [rad/s]."""
     share: float = 0.5
     """Largest disturbance that is fed forward, as a share of the joint's torque limit."""

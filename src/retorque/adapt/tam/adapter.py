@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
+from retorque.adapt.tam.paper.paper_adaptor import PaperAdaptor
 from retorque.adapt.tam.patches import Patches, ticks_needed
 from retorque.adapt.tam.preset import RATE
 from retorque.adapt.tam.tam_weights import find, load_weights
@@ -22,6 +24,14 @@ from retorque.robots.state import State
 from retorque.work.array import Array
 
 
+@dataclass(frozen=True, kw_only=True)
+class TamSettings:
+    """Settings of the module and of those of its variants that have a latent."""
+
+    trim: bool = True
+    """Whether recent errors of the adaptor are taken out between latents; the paper has no such thing."""
+
+
 class TamAdapter(Adapter):
     """The Torque Adaptation Module.
 
@@ -30,20 +40,31 @@ class TamAdapter(Adapter):
 
     Args:
         weights: a file of weights; default: the ones on board for this adapter.
+        settings: default: trimmed, but for the paper's own.
     """
 
     periods = (1.0 / RATE, 1.0 / RATE)
     learn_every = 1
+    settings_type: type | None = TamSettings
     variant = "tam"
     per_robot = False
     trimmed = True
-    """Whether recent errors of the adaptor are taken out between latents."""
+    """Whether recent errors of the adaptor are taken out between latents, where no settings say so."""
     remembered = ("history", "patches", "encoder", "trim", "_latent", "belief")
 
     def __init__(
-        self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
+        self,
+        robot: Robot,
+        trials: int,
+        timestep: float = 1e-3,
+        seed: int = 0,
+        *,
+        weights: Path | None = None,
+        settings: TamSettings | None = None,
     ):
         super().__init__(robot, trials, timestep, seed)
+        if settings is not None:
+            self.trimmed = settings.trim
         path = weights or find(self.variant, robot.name if self.per_robot else "")
         tensors, preset, self.header = load_weights(path)
         check(self.header, path, robot, timestep)
@@ -52,7 +73,8 @@ class TamAdapter(Adapter):
         self.history = History(max(SPAN, preset.window, ticks_needed(preset)), trials, robot.n, timestep)
         self.patches = Patches(learning, preset, self.history)
         self.encoder = StreamingEncoder(tensors, preset, learning, trials)
-        self.adaptor, checked = (FastAdaptor(tensors, preset, context) for context in (self.context, learning))
+        kind = PaperAdaptor if preset.as_published else FastAdaptor
+        self.adaptor, checked = (kind(tensors, preset, context) for context in (self.context, learning))
         self.trim = Trim(learning, checked, self.history)
         self._tensors = tensors
         self.reset()
@@ -101,8 +123,10 @@ class TamAdapter(Adapter):
         """Push every column that is due through the encoder; whether there was one."""
         fresh = False
         while self.patches.due:
-            self._latent = self.encoder.push(self.patches.next())
-            self.trim.adaptor.set_latent(self._latent)
+            column, patch = self.patches.columns, self.patches.next()
+            if column >= self.preset.first_column:
+                self._latent = self.encoder.push(patch)
+                self.trim.adaptor.set_latent(self._latent)
             fresh = True
         return fresh
 
@@ -116,6 +140,13 @@ class FineTuned(TamAdapter):
     per_robot = True
 
 
+class PaperTam(TamAdapter):
+    """TAM with the paper's own inputs, queries and loss: no profile, no test payloads, no physical basis, no trim."""
+
+    variant = "tam-paper"
+    trimmed = False
+
+
 class NoResidual(TamAdapter):
     """TAM without the physics residual in its history: the paper's ablation."""
 
@@ -127,6 +158,7 @@ class ShortWindow(TamAdapter):
 
     variant = "short-window"
     trimmed = False
+    settings_type = None
     learn_every = 0  # there is nothing to learn, so nothing grows stale
 
     def _encode(self) -> bool:

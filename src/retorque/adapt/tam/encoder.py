@@ -42,7 +42,9 @@ class StreamingEncoder:
         self.preset, self.trials, self.n = preset, trials, context.robot.n
         self._w = {k.removeprefix("encoder."): v.astype(float) for k, v in tensors.items() if k.startswith("encoder.")}
         w = self._w
-        self._base = w["joint_id.weight"][: self.n] + context.static @ w["static.weight"].T + w["static.bias"]
+        self._base = w["joint_id.weight"][: self.n]
+        if not preset.as_published:
+            self._base = self._base + context.static @ w["static.weight"].T + w["static.bias"]
         self._size = preset.width // preset.heads
         half = self._size // 2
         self._frequency = np.exp(-np.log(1e3) * np.arange(half) / half).astype(np.float32).astype(float)  # as trained

@@ -8,6 +8,7 @@ import numpy as np
 
 from retorque.adapt.tam.context import PROBES, Context
 from retorque.adapt.tam.derivative import accelerations
+from retorque.adapt.tam.paper.paper_scales import RESIDUAL, TORQUE
 from retorque.adapt.tam.preset import Preset
 from retorque.work.array import Array
 
@@ -93,14 +94,13 @@ def history_rows(
     for array in (position, velocity, applied, qdd):
         array[~usable] = 0.0
     ideal = context.body.inverse_dynamics(position, velocity, qdd)
-    # What is known beforehand of the armature (the middle of its range) need not be learnt from noisy accelerations.
-    residual = (applied - ideal - context.armature_shift * qdd) / context.unit
-    flag = np.ones_like(position)
-    if preset.slow:
-        rate = qdd * context.armature_range / context.unit
-        fast = [velocity, np.tanh(velocity / 0.03), applied / context.load, residual, rate, flag]
+    if preset.as_published:
+        fast = [position, velocity, applied / TORQUE, (applied - ideal) / RESIDUAL]  # B.10
     else:
-        fast = [position, velocity, applied / context.load, residual]
+        # What is known of the armature (the middle of its range) need not be learnt from noisy accelerations.
+        residual = (applied - ideal - context.armature_shift * qdd) / context.unit
+        rate, flag = qdd * context.armature_range / context.unit, np.ones_like(position)
+        fast = [velocity, np.tanh(velocity / 0.03), applied / context.load, residual, rate, flag]
     mask = usable[..., None, None]
     rows = np.where(mask, np.clip(np.stack(fast, axis=-1), -BOUND, BOUND), 0.0).swapaxes(0, 1).astype(np.float32)
     if not preset.slow:

@@ -16,6 +16,7 @@ class PhysPred(TamAdapter):
 
     variant = "physpred"
     trimmed = False
+    settings_type = None
 
     def adopt(self, belief: Belief) -> None:
         self.belief = belief

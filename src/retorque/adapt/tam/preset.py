@@ -70,6 +70,16 @@ class Preset:
         """Rows from one patch to the next."""
         return self.stride // self.average
 
+    @property
+    def as_published(self) -> bool:
+        """Whether inputs, adaptor and loss are the paper's own."""
+        return self.slow == 0
+
+    @property
+    def first_column(self) -> int:
+        """The first column that becomes a token: the paper waits for a whole patch."""
+        return self.patch // self.stride if self.as_published else 0
+
     @classmethod
     def of(cls, content: dict[str, Any]) -> Preset:
         """The preset that a header describes."""
@@ -85,26 +95,17 @@ class Preset:
         return asdict(self)
 
 
+_PAPER: dict[str, Any] = {"average": 1, "half_window": 50, "slow": 0, "expand": 4, "factorised": False, "embed": 56}
+"""What makes a preset the paper's: raw ticks, its four features, its derivative fit, attention over all tokens."""
+
 PRESETS: dict[str, Preset] = {
     "tiny": Preset(name="tiny", columns=10, width=32, layers=1, heads=2, latent=16, hidden=32, depth=1, embed=16),
     "small": Preset(),
-    "paper": Preset(
-        name="paper",
-        average=1,
-        half_window=50,
-        slow=0,
-        width=256,
-        layers=5,
-        heads=8,
-        expand=4,
-        factorised=False,
-        latent=64,
-        hidden=64,
-        depth=3,
-        embed=90,
-    ),
+    "paper": Preset(**_PAPER, name="paper", width=256, layers=5, heads=8),
+    "paper-small": Preset(**_PAPER, name="paper-small", width=96, layers=3),
+    "paper-tiny": Preset(**{**_PAPER, "embed": 8}, name="paper-tiny", columns=6, width=16, layers=1, heads=2, depth=1),
 }
-"""The presets on board; `tiny` is for tests."""
+"""The presets on board; `tiny` and `paper-tiny` are for tests, `paper-small` is `paper` with a smaller encoder."""
 
 
 def preset(name: str, variant: str = "tam") -> Preset:
@@ -113,4 +114,6 @@ def preset(name: str, variant: str = "tam") -> Preset:
         raise unknown("preset", name, PRESETS)
     if variant not in VARIANTS:
         raise unknown("variant", variant, VARIANTS)
+    if variant == "short-window" and PRESETS[name].as_published:
+        raise RetorqueError(f"without history preset '{name}' never wakes; train short-window with preset small")
     return Preset(**{**asdict(PRESETS[name]), "variant": variant})

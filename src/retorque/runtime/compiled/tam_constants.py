@@ -11,12 +11,15 @@ from retorque.adapt.tam.preset import Preset
 from retorque.loop.adapter import Adapter
 from retorque.runtime.compiled.structures import Constants
 from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
 
 
 def tam_constants(adapter: Adapter) -> Constants:
     """Everything that TAM's core needs beside the robot."""
     assert isinstance(adapter, TamAdapter)
     p, context = adapter.preset, adapter.context
+    if p.as_published:
+        raise RetorqueError(f"weights of preset '{p.name}' run in NumPy only; the compiled core has our inputs")
     layout = RowLayout(p.window)
     return {
         "history": adapter.history.ticks,

@@ -111,7 +111,12 @@ def rolled(network: Tam, batch: dict[str, Tensor], z: Tensor, nominal: Tensor) -
         first = nominal[:, :, :, :1]
         error, wanted = correction_errors(network, batch, z, first)
         unit = batch["unit"][:, None, None]
-        command = first[:, :, :, 0] + (error + wanted)[:, :, :, 0] * unit
+        return stepped(batch, first[:, :, :, 0] + (error + wanted)[:, :, :, 0] * unit, nominal)
+
+
+def stepped(batch: dict[str, Tensor], command: Tensor, nominal: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """The batch one tick later under commands (rollouts, columns, states, n) [N·m]; what is returned as of `rolled`."""
+    with torch.no_grad():
         limit = batch["limit"][:, None, None]
         command = torch.clip(command, -limit, limit)
         drive = {k: batch[k][:, None, None] for k in ("dead_zone", "torque_scale")}

@@ -12,6 +12,7 @@ from retorque.adapt.tam.context import STATIC
 from retorque.adapt.tam.features import BASIS, COEFFICIENTS, POSITION, SHIFT, hidden_features, patch_size
 from retorque.adapt.tam.physical import PAYLOAD, PER_JOINT
 from retorque.adapt.tam.preset import MAX_JOINTS, Preset
+from retorque.adapt.tam.training.paper_module import PaperAdaptorModule
 
 JUMP = 0.025
 """Torque over which a dead zone's jump is smoothed [N·m]."""
@@ -93,7 +94,8 @@ class Encoder(nn.Module):
         self.patch = nn.Linear(patch_size(preset), preset.width)
         self.token = nn.Linear(preset.width, preset.width)
         self.joint_id = nn.Embedding(MAX_JOINTS, preset.width)
-        self.static = nn.Linear(STATIC, preset.width)
+        if not preset.as_published:
+            self.static = nn.Linear(STATIC, preset.width)
         self.layers = nn.ModuleList(Layer(preset) for _ in range(preset.layers))
         self.norm = nn.Parameter(torch.ones(preset.width))
         self.latent = nn.Linear(preset.width, preset.latent)
@@ -101,11 +103,13 @@ class Encoder(nn.Module):
     def forward(self, fast: Tensor, slow: Tensor, static: Tensor, present: Tensor) -> Tensor:
         """fast (trials, rows, n, F), slow (trials, rows', n, G), static (trials, n, S) to (trials, columns, n, z).
 
-        Column 0 has seen nothing; column k has seen the rows before `stride` * k.
+        Column 0 has seen nothing; column k has seen the rows before `stride` * k. Columns before the preset's first one
+        are left out.
         """
-        x = self.token(functional.silu(self.patch(self.patches(fast, slow))))
-        n = x.shape[2]
-        x = x + (self.joint_id.weight[:n] + self.static(static))[:, None]
+        first = self.preset.first_column
+        x = self.token(functional.silu(self.patch(self.patches(fast, slow)[:, first:])))
+        known = self.joint_id.weight[: x.shape[2]]
+        x = x + (known if self.preset.as_published else (known + self.static(static))[:, None])
         for layer in self.layers:
             x = layer(x, present)
         return self.latent(normed(x) * self.norm)
@@ -219,7 +223,7 @@ class Tam(nn.Module):
         super().__init__()
         self.preset = preset
         self.encoder = Encoder(preset)
-        self.adaptor = Adaptor(preset)
+        self.adaptor = PaperAdaptorModule(preset) if preset.as_published else Adaptor(preset)
         if preset.variant == "physpred":
             self.physical = PhysicalHead(preset)
         if preset.variant == "privileged":

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from retorque.adapt.tam.training.loss import correction_loss
 from retorque.adapt.tam.training.network import Tam
+from retorque.adapt.tam.training.paper_loss import paper_loss
 
 
 def objective(
@@ -23,7 +24,15 @@ def objective(
         return _parameter_loss(network, batch)
     if network.preset.variant == "privileged":
         return _privileged_loss(network, batch, samples, generator, ticks)
-    return correction_loss(network, batch, samples, generator, ticks=ticks)
+    return _correction_loss(network, batch, samples, generator, network.latents(batch), ticks)
+
+
+def _correction_loss(
+    network: Tam, batch: dict[str, Tensor], samples: int, generator: torch.Generator, latents: Tensor, ticks: int
+) -> dict[str, Tensor]:
+    """The paper's own loss where the preset is the paper's, ours otherwise."""
+    chosen = paper_loss if network.preset.as_published else correction_loss
+    return chosen(network, batch, samples, generator, latents, ticks)
 
 
 def _parameter_loss(network: Tam, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -43,7 +52,7 @@ def _privileged_loss(
     taught = network.privileged(batch["joint_numbers"], batch["payload_numbers"])
     z = network.latents(batch)
     wide = taught[:, None].expand_as(z)
-    found = correction_loss(network, batch, samples, generator, wide, ticks)
+    found = _correction_loss(network, batch, samples, generator, wide, ticks)
     kept = batch["present"][:, None, :, None].to(z.dtype).expand_as(z)
     imitation = ((z - wide.detach()).square() * kept).sum() / kept.sum()
     return {**found, "loss": found["loss"] + imitation, "imitation": imitation}

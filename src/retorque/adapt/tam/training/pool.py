@@ -54,6 +54,7 @@ class Scales:
             "armature_range": context.armature_range,
             "armature_shift": context.armature_shift,
             "limit": limit,
+            "command_noise": context.profile.command_noise_white,
         }
         self.values = {name: _padded(value.astype(np.float32), (0,), joints, 1.0) for name, value in values.items()}
         self.values["static"] = _padded(context.static, (0,), joints, 0.0)

@@ -28,6 +28,9 @@ from retorque.work.errors import RetorqueError
 from retorque.work.jobs import progress as progress_bar
 from retorque.work.tensors import checksum
 
+PAPER_SAMPLES = 64
+"""S, the nominal torques for each state of Table B.2."""
+
 log = logging.getLogger(__name__)
 
 
@@ -98,6 +101,8 @@ def _feeder(settings: TamTraining, size: Preset, one: bool, run: _Run, ranks: Ra
     rollouts = RolloutSettings(
         rollouts=settings.rollouts, unmodelled=settings.unmodelled, other_armature=0.0 if one else 0.5
     )
+    if size.as_published:  # its ideal robot is one, every rollout is pushed, every history noisy (B.1)
+        rollouts = replace(rollouts, other_armature=0.0, contact=1.0, perfect_sensors=0.0)
     recipe = TamRecipe(robots=settings.robots, preset=size, rollouts=rollouts, seed=settings.seed)
     schedule = ShardSchedule(
         first=settings.first_shards or len(settings.robots),
@@ -180,7 +185,8 @@ def batch_loss(settings: TamTraining, network: Tam, pool: Pool, step: int, ranks
     if short < settings.short_share:
         batch = _first_half(batch, network.preset.columns // 2, network.preset.stride_rows, network.preset.slow)
     ticks = settings.rollout if follow < settings.rollout_share else 0
-    return objective(network, batch, settings.samples, generator, ticks)
+    samples = settings.samples or (PAPER_SAMPLES if network.preset.as_published else 1)
+    return objective(network, batch, samples, generator, ticks)
 
 
 def _first_half(batch: dict[str, torch.Tensor], columns: int, rows: int, slow: int) -> dict[str, torch.Tensor]:

@@ -51,7 +51,7 @@ class TamTraining:
     finetune: Path | None = None
     """Weights to start from; with one robot the result serves that robot only."""
     preset: str = "small"
-    """Size of the network: small or paper."""
+    """Size of the network: small, or with the paper's own inputs and loss: paper, paper-small."""
     variant: str = "tam"
     """What to train: tam, or the baselines tam-no-residual, short-window, physpred and privileged."""
     workers: int = 1
@@ -80,8 +80,8 @@ class TamTraining:
     """Rollouts in a batch; each process draws a batch of its own."""
     states: int = 2
     """States for each column of a rollout in a batch."""
-    samples: int = 1
-    """Nominal torques for each state."""
+    samples: int = 0
+    """Nominal torques for each state; 0: 1, or the paper's 64 for its presets."""
     short_share: float = 0.7
     """Share of the batches that are cut to the first half of the history: cheaper, and the beginning matters most."""
     rollout: int = 2
@@ -101,9 +101,9 @@ class TamTraining:
             raise RetorqueError("training needs at least one robot; name some with --robots")
         if self.steps < 0 or not (self.steps or 0.0 < self.hours <= 10000.0):
             raise RetorqueError("--hours must be more than 0, or --steps at least 1")
-        for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "samples", "threads"):
+        for name in ("rollouts", "steps_per_shard", "capacity", "batch", "states", "threads"):
             check_between(f"--{name.replace('_', '-')}", getattr(self, name), 1, MOST_TRIALS)
-        for name in ("workers", "latent", "rollout", "first_shards"):
+        for name in ("workers", "latent", "rollout", "first_shards", "samples"):
             check_between(f"--{name.replace('_', '-')}", getattr(self, name), 0, MOST_WORKERS)
         require_ray(self.cluster)
 

@@ -136,11 +136,11 @@ class WidthChecked:
 
     def act(self, state: State) -> Action:
         action = self._policy.act(state)
-        told = action.torque if isinstance(action, TorqueAction) else getattr(action, "position", None)
+        told = np.asarray(action.torque if isinstance(action, TorqueAction) else getattr(action, "position", ()))
         wanted = (*state.position.shape[:-1], 3) if isinstance(action, PoseAction) else state.position.shape
-        if np.shape(told) != wanted:
+        if told.shape != wanted:
             raise RetorqueError(
-                f"{type(self._policy).__name__} gave a {type(action).__name__} of the shape {np.shape(told)}; this "
+                f"{type(self._policy).__name__} gave a {type(action).__name__} of the shape {told.shape}; this "
                 f"robot's is {wanted}"
             )
         return action

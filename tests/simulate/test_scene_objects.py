@@ -12,7 +12,7 @@ from retorque.physics.parameters import Parameters
 from retorque.robots.command import Command
 from retorque.robots.robot import Robot
 from retorque.robots.rotation import from_quaternion
-from retorque.simulate.camera import SKY, Camera, View
+from retorque.simulate.cameras.camera import SKY, Camera, View
 from retorque.simulate.motor_target import MotorServo, MotorTarget, MotorTruth
 from retorque.simulate.scene import Ball, Board, Box, Cylinder, Floor, Object, Scene, Wall
 from retorque.simulate.target import Target

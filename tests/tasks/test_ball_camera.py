@@ -9,7 +9,7 @@ import pytest
 
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
-from retorque.simulate.mounted_camera import Checkerboard, MountedCamera, Mounting
+from retorque.simulate.cameras.mounted_camera import Checkerboard, MountedCamera, Mounting
 from retorque.tasks.ball.ball_camera import BallCamera
 from retorque.tasks.ball.ball_filter import BallFilter
 from retorque.tasks.ball.ball_task import BallTask

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retorque.robots.robot import Robot
-from retorque.simulate.depth_camera import DepthView, beside_the_table, depth_cloud
+from retorque.simulate.cameras.depth_camera import DepthView, beside_the_table, depth_cloud
 from retorque.tasks.policy_task import Robots
 from retorque.tasks.push.box_filter import BoxFilter
 from retorque.tasks.push.box_task import HALF, BoxTask, box_pose, errors, planar

@@ -16,6 +16,7 @@ from retorque.tasks.push.legs import Legs
 from retorque.tasks.push.push_model import load_push_model
 from retorque.tasks.push.push_planner import HEIGHT, SAFE, PushPlanner, push_legs
 from retorque.tasks.push.pushes import CLEARANCE, TIP, Pushes, change_of, moved_box
+from retorque.tasks.push.pushing_motions import pushing_motions
 from retorque.work.errors import RetorqueError
 
 PANDA = Robot.load("panda")
@@ -135,3 +136,17 @@ def test_a_tool_is_as_heavy_as_it_says() -> None:
     link = PANDA.end_effector.link
     assert held.link(link).mass == pytest.approx(PANDA.link(link).mass + 0.4)
     assert np.linalg.eigvalsh(held.link(link).inertia_matrix).min() > 0.0
+
+
+def test_pushing_motions_are_smooth_and_go_where_the_joints_went() -> None:
+    motion = pushing_motions(PANDA, 2, 0.6, 1000)
+    assert motion.duration == pytest.approx(0.6)
+    first, last = motion.at(0.0), motion.at(9.0)
+    np.testing.assert_allclose(first.velocity, 0.0, atol=1e-9)
+    assert np.abs(last.position - first.position).max() > 0.02  # it has begun to move
+    ahead, now = motion.at(0.3 + 1e-5), motion.at(0.3)
+    np.testing.assert_allclose((ahead.position - now.position) / 1e-5, now.velocity, atol=1e-3)
+    with pytest.raises(RetorqueError, match="up to 15 s"):
+        pushing_motions(PANDA, 2, 16.0, 1000)
+    with pytest.raises(RetorqueError, match="made for robot 'panda'"):
+        pushing_motions(Robot.load("z1"), 2, 0.6, 1000)

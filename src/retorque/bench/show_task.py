@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from retorque.bench.adapters import AdapterChoice, check_adapters, supervised
 from retorque.bench.report import Report, Row, recorded
 from retorque.robots.robot import Robot
-from retorque.simulate.camera import Camera, View
+from retorque.simulate.cameras.camera import Camera, View
 from retorque.simulate.target import Target
 from retorque.tasks.experiments import POLICIES, make_policy, make_task
 from retorque.tasks.policy_task import PolicyTask, Robots, play

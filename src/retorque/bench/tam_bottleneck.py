@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.encoder import StreamingEncoder
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.tam_weights import load_weights
-from retorque.adapt.tam.training.bank import Bank, crossed_bank
+from retorque.adapt.tam.training.bank import Bank, crossed_bank, waypoint_motions
 from retorque.bench.report import Report, Row, recorded
 from retorque.bench.scatter import scatter_picture
+from retorque.control.reference import Reference
 from retorque.robots.robot import Robot
+from retorque.tasks.push.pushing_motions import pushing_motions
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
 from retorque.work.errors import RetorqueError
@@ -44,6 +47,8 @@ class Settings(JobSettings):
     """Physical conditions of the crossed bank (the paper has 64)."""
     trajectories: int = 16
     """Motions of the crossed bank (the paper has 64)."""
+    motions: Literal["waypoints", "push"] = "waypoints"
+    """Random ones, or those of the ideal robot pushing boxes as in the paper."""
     duration: float = 6.0
     """Length of each motion of the bank [s]."""
     shards: int = 4
@@ -78,8 +83,9 @@ def run(settings: Settings) -> Report:
     for size in settings.latents:
         tensors, preset, _ = load_weights(_trained(settings, size))
         if bank is None:
+            seed = settings.seed + 1
             bank = crossed_bank(
-                context, preset, settings.conditions, settings.trajectories, settings.duration, settings.seed + 1
+                context, preset, settings.conditions, _motions(settings, context, seed + 1), settings.duration, seed
             )
         trials = settings.conditions * settings.trajectories
         encoder, adaptor = StreamingEncoder(tensors, preset, context, trials), FastAdaptor(tensors, preset, context)
@@ -113,7 +119,9 @@ def run(settings: Settings) -> Report:
         rows=rows,
         notes=(
             "invariance ratio: distance between motions of one condition over that between conditions of one motion; "
-            "paper: 64 x 64 pushing motions after 150,000 steps, here random waypoint motions and a short training"
+            "paper: 64 x 64 pushing motions after 150,000 steps, here "
+            + ("random waypoint motions" if settings.motions == "waypoints" else "pushing motions")
+            + " and a short training"
         ),
     )
 
@@ -129,6 +137,13 @@ def invariance_ratios(latents: Array) -> Array:
     within = same_condition.sum(axis=(1, 2)) / (t * (t - 1))
     between = same_motion.sum(axis=(1, 2)) / ((c - 1) * t)
     return within / between
+
+
+def _motions(settings: Settings, context: Context, seed: int) -> Reference:
+    """What the bank replays."""
+    if settings.motions == "push":
+        return pushing_motions(context.robot, settings.trajectories, settings.duration, seed)
+    return waypoint_motions(context, settings.trajectories, settings.duration, seed)
 
 
 def _trained(settings: Settings, size: int) -> Path:

@@ -23,6 +23,8 @@ class JointAction(Action):
     """(..., n) [rad/s]"""
     acceleration: Array | None = None
     """(..., n) [rad/s²], for controllers that feed it forward."""
+    gripper: Array | None = None
+    """(...) between the fingers, where a policy moves them too [m]."""
 
 
 @dataclass(slots=True)

@@ -34,4 +34,5 @@ class JointImpedance(Controller[JointAction]):
     def command(self, state: State, action: JointAction) -> Command:
         spring = self.stiffness * (action.position - state.position)
         damper = self.damping * (action.velocity - state.velocity)
-        return Command(torque=spring + damper + self.body.bias(state.position, state.velocity))
+        torque = spring + damper + self.body.bias(state.position, state.velocity)
+        return Command(torque=torque, gripper=action.gripper)

@@ -16,12 +16,13 @@ from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
-from retorque.simulate.camera import Camera
+from retorque.simulate.cameras.camera import Camera
 from retorque.simulate.target import Target
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate import on_plate
 from retorque.tasks.experiments import make_task
 from retorque.tasks.flip.flip_task import FlipTask
+from retorque.tasks.flip.gripper import CLOSED
 from retorque.tasks.policy_task import PolicyTask, Referee, Robots
 from retorque.tasks.push.box_task import BoxTask, errors, planar
 from retorque.work.array import Array
@@ -138,6 +139,8 @@ class TaskEnv(gymnasium.Env[Array, Array]):
         model = self._task.robot
         robots = Robots.hidden(model, 1, seed, self._payload) if self._hidden else Robots.ideal(model, 1)
         self._target: Target = self._task.target(robots)
+        if isinstance(self._task, FlipTask):
+            self._target.grip(CLOSED)  # no action opens it
         adapter = None
         if self._adapter:
             target = self._target

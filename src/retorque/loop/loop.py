@@ -94,7 +94,7 @@ class Loop:
         command = nominal
         if adapter is not None:
             assert nominal.torque is not None
-            command = Command(torque=adapter.correct(state, nominal.torque))
+            command = Command(torque=adapter.correct(state, nominal.torque), gripper=nominal.gripper)
         self.plant.write(command)
         return Tick(state, self._action, nominal, command)
 

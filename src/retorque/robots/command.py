@@ -17,3 +17,5 @@ class Command:
     """(..., n) [rad]"""
     velocity: Array | None = None
     """(..., n) that goes with a position [rad/s]."""
+    gripper: Array | None = None
+    """(...) between the fingers of a plant that has some; any other leaves it alone [m]."""

@@ -141,6 +141,33 @@ class Box(Object):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Finger(Box):
+    """A cuboid on the robot that slides away from where it is closed, driven by a motor of its own.
+
+    The robot's card already carries its weight: give it next to none.
+    """
+
+    mass: float = 1e-3
+    """[kg]"""
+    axis: tuple[float, float, float]
+    """Along which it opens, in the mount's frame."""
+    opens: float = 0.04
+    """How far; it begins there [m]."""
+    force: float = 70.0
+    """Largest [N]."""
+    speed: float = 0.05
+    """In the air [m/s]."""
+
+    def check(self) -> None:
+        if not self.mount:
+            raise RetorqueError(f"the finger '{self.name}' is on no robot; name the frame that it is mounted on")
+        values = np.array([*self.axis, self.opens, self.force, self.speed], dtype=float)
+        if not np.all(np.isfinite(values)) or not (np.linalg.norm(values[:3]) > 0.0 and values[3:].min() > 0.0):
+            raise RetorqueError(f"the finger '{self.name}' needs an axis, and an opening, force and speed above zero")
+        super().check()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board(Box):
     """A flat cuboid: a table, a whiteboard, a plate in a hand."""
 

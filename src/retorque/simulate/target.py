@@ -181,6 +181,10 @@ class Target:
         self.robot.frame(frame)
         self._wrenches[frame] = np.concatenate(np.broadcast_arrays(force, moment), axis=-1)
 
+    def grip(self, width: Array | float) -> None:
+        """Tell the scene's fingers how far apart to be from now on, one distance or (trials,) [m]."""
+        self._world.grip(width)
+
     def place(self, name: str, pose: Array, twist: Array | float = 0.0) -> None:
         """Put a thing of the scene at a pose (..., 7), moving with a twist (..., 6) if it is free to.
 
@@ -206,6 +210,8 @@ class Target:
         told = command.torque if self.servo is None else command.position
         if told is None:
             raise RetorqueError(f"this target takes {self.takes}s; use a controller that gives them")
+        if command.gripper is not None:
+            self._world.grip(command.gripper)
         if self.servo is None:
             told = self.command = np.minimum(np.maximum(told, -self._torque_limit), self._torque_limit)
         for effect in self.effects:
@@ -221,9 +227,14 @@ class Target:
                 self._substep(self._drive(self.command), slope)
         self._ticks += 1
 
-    def snapshot(self, trial: int = 0) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """The model, and one trial's state as MuJoCo has it now, for pictures and for tools of the user's own."""
-        return self._world.snapshot(trial)
+    def snapshot(self, trial: int = 0, into: mujoco.MjData | None = None) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state as MuJoCo has it now, for pictures and for tools of the user's own.
+
+        Args:
+            trial: which robot.
+            into: what an earlier snapshot gave, filled again with places only; default: a new one, with forces too.
+        """
+        return self._world.snapshot(trial, into)
 
     def _substep(self, driven: Array, servo_slope: Array | None = None) -> None:
         velocity = self.velocity

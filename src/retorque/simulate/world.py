@@ -12,7 +12,7 @@ from retorque.robots import rotation
 from retorque.robots.formats.mjcf_writer import to_mjmodel, write_mjcf
 from retorque.robots.robot import Robot
 from retorque.simulate.contact import ContactForces, Spring, add_contacts, set_springs
-from retorque.simulate.scene import Object, Scene
+from retorque.simulate.scene import Finger, Object, Scene
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -22,6 +22,10 @@ FASTEST = 1e3
 """Anything else that is faster has diverged [rad/s or m/s]."""
 MOST_JOINTS = 300
 """A tree with more joints is refused: MuJoCo's step grows with the square of its depth."""
+SETTLES = 0.1
+"""A finger's servo is slow within its speed times this [s]."""
+ROTOR = 0.1
+"""Of a finger's motor, seen at the finger [kg]."""
 SHAPES = {
     "plane": mujoco.mjtGeom.mjGEOM_PLANE,
     "box": mujoco.mjtGeom.mjGEOM_BOX,
@@ -69,6 +73,9 @@ class World:
         self._fine = np.empty(self.qvel.shape, dtype=bool)
         self._running: Array | None = None
         self._pushed = False
+        self._fingers = [thing for thing in self.scene.objects if isinstance(thing, Finger)]
+        if self._fingers:
+            self._told_fingers = self.batch.bind("ctrl")
         self._loud, self._quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
         self._quiet.logto_file = self._quiet.logto_console = False
 
@@ -101,6 +108,8 @@ class World:
         self.batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE)
         self.diverged[:] = False
         self._running = None
+        for number, finger in enumerate(self._fingers):
+            self._told_fingers[:, number] = finger.opens
 
     def constants(self) -> None:
         """Follow changed masses, inertias and armatures."""
@@ -165,6 +174,15 @@ class World:
             if len(pairs):
                 self.batch.expand("pair_friction")[:, pairs, :2] = np.reshape(friction, (-1, 1, 1))
 
+    def grip(self, width: Array | float) -> None:
+        """Tell all fingers a distance between them, one or (trials,) [m]; one that is not finite is not heard."""
+        if not self._fingers:
+            raise RetorqueError("the scene has no finger; leave the gripper's command out, or give the robot fingers")
+        told = np.broadcast_to(np.asarray(width, dtype=float), len(self.qpos))
+        heard = np.isfinite(told)
+        for number, finger in enumerate(self._fingers):
+            self._told_fingers[heard, number] = np.clip(0.5 * told[heard], 0.0, finger.opens)
+
     def push(self, wrenches: dict[str, Array]) -> None:
         """Forces and moments (..., 6) on sites of these names in world axes, for the next step."""
         applied = self.batch.bind("xfrc_applied")
@@ -187,14 +205,14 @@ class World:
             raise RetorqueError("nothing touches without a scene; give the target one")
         return self._forces.between(self._readings, of, by)
 
-    def snapshot(self, trial: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
-        """The model, and one trial's state in a data structure of its own."""
-        data = mujoco.MjData(self.model)
+    def snapshot(self, trial: int, into: mujoco.MjData | None = None) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """The model, and one trial's state in a data structure of its own, or its places in one that there is."""
+        data = into or mujoco.MjData(self.model)
         data.qpos[:], data.qvel[:] = self.qpos[trial], self.qvel[trial]
         if self.model.nmocap:
             data.mocap_pos[:] = self.batch.bind("mocap_pos")[trial]
             data.mocap_quat[:] = self.batch.bind("mocap_quat")[trial]
-        mujoco.mj_forward(self.model, data)
+        (mujoco.mj_forward if into is None else mujoco.mj_kinematics)(self.model, data)
         return self.model, data
 
     def thing(self, name: str) -> Object:
@@ -234,13 +252,39 @@ def _add_thing(spec: mujoco.MjSpec, robot: Robot, thing: Object) -> None:
         parent = spec.body(frame.link)
         position = np.array(frame.position) + turn @ np.array(thing.position)
         quaternion = rotation.to_quaternion(turn @ rotation.from_quaternion(thing.quaternion))
+    if isinstance(thing, Finger):
+        turn = rotation.from_quaternion(robot.frame(thing.mount).quaternion)
+        position = np.asarray(position) + thing.opens * (turn @ np.array(thing.axis) / np.linalg.norm(thing.axis))
     body = parent.add_body(name=thing.name, pos=position, quat=quaternion, mocap=thing.moves == "placed")
     if thing.mass > 0.0:
         body.mass, body.explicitinertial, body.ipos, body.iquat = thing.mass, True, [0.0] * 3, [1.0, 0.0, 0.0, 0.0]
         body.inertia = thing.inertia if thing.inertia is not None else thing.solid_inertia()
     if thing.moves == "free":
         body.add_freejoint(name=thing.name)
+    if isinstance(thing, Finger):
+        _add_servo(spec, body, thing)
     body.add_geom(name=thing.name, type=SHAPES[thing.shape], size=_three(thing.geom_size), pos=thing.geom_position)
+
+
+def _add_servo(spec: mujoco.MjSpec, body: mujoco.MjsBody, finger: Finger) -> None:
+    """A slide from closed (0) to open, and a motor whose force is spent on damping at the finger's speed."""
+    turn = rotation.from_quaternion(finger.quaternion)
+    damping = finger.force / finger.speed
+    body.add_joint(
+        name=finger.name,
+        type=mujoco.mjtJoint.mjJNT_SLIDE,
+        axis=turn.T @ np.array(finger.axis),
+        ref=finger.opens,
+        range=(0.0, finger.opens),
+        limited=True,
+        solref_limit=(0.004, 1.0),
+        damping=damping,
+        armature=ROTOR,
+    )
+    stiffness = damping / SETTLES
+    motor = spec.add_actuator(name=finger.name, target=finger.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    motor.gainprm[0], motor.biastype, motor.biasprm[1] = stiffness, mujoco.mjtBias.mjBIAS_AFFINE, -stiffness
+    motor.forcerange, motor.forcelimited = (-finger.force, finger.force), True
 
 
 def _three(size: tuple[float, ...]) -> list[float]:

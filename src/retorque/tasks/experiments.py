@@ -9,8 +9,8 @@ from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate_planner import AS_PUBLISHED, PlatePlanner
 from retorque.tasks.ball.plate_regulator import PlateRegulator
+from retorque.tasks.flip.act_network import BY_PICTURES, load_act
 from retorque.tasks.flip.act_network import ON_BOARD as FLIP_ACT
-from retorque.tasks.flip.act_network import load_act
 from retorque.tasks.flip.act_policy import ActPolicy
 from retorque.tasks.flip.flip_task import FlipTask
 from retorque.tasks.flip.scripted_flip import ScriptedFlip
@@ -33,7 +33,7 @@ TASKS: dict[str, type[BoxTask] | type[FlipTask] | type[BallTask]] = {
 """Every task."""
 POLICIES: dict[str, tuple[str, ...]] = {
     "push": ("planner", "ppo", "rma", "student"),
-    "flip": ("act", "script"),
+    "flip": ("act", "act-image", "script"),
     "ball": ("lqr", "ilqr", "ilqr-paper"),
 }
 """The policies of each, the usual one first."""
@@ -60,8 +60,12 @@ def make_policy(task: PolicyTask, name: str, weights: Path | None = None, seed: 
     if isinstance(task, BoxTask):
         model = load_push_model(weights or PUSH_MODEL)
         return PushPlanner(task.robot, task.goal, model, seed=seed, any_yaw=task.any_yaw)
-    if name == "act":
-        return ActPolicy(task.robot, load_act(weights or FLIP_ACT, task.robot))
+    if name in ("act", "act-image"):
+        act = load_act(weights or (FLIP_ACT if name == "act" else BY_PICTURES), task.robot)
+        if act.shape.sees != (name == "act-image"):
+            other = "act" if name == "act-image" else "act-image"
+            raise RetorqueError(f"'{weights}' was made for the policy '{other}', not '{name}'; choose that one")
+        return ActPolicy(task.robot, act)
     if weights is not None:
         raise RetorqueError(f"the policy '{name}' has no weights; leave them out")
     if isinstance(task, FlipTask):

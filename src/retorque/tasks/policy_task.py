@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from retorque.control.action import Action, PoseAction, TorqueAction
 from retorque.control.controller import Controller
 from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop
@@ -20,6 +21,7 @@ from retorque.physics.inertia import from_vector, moved, robot_inertia, to_vecto
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Frame, Link, Robot
 from retorque.robots.rotation import from_quaternion
+from retorque.robots.state import State
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
@@ -119,6 +121,31 @@ class PolicyTask(ABC):
         return target
 
 
+class WidthChecked:
+    """A policy whose actions are refused where they have another width than the robot.
+
+    Args:
+        policy: anyone's.
+    """
+
+    def __init__(self, policy: Policy):
+        self._policy, self.period = policy, policy.period
+
+    def reset(self, state: State) -> None:
+        self._policy.reset(state)
+
+    def act(self, state: State) -> Action:
+        action = self._policy.act(state)
+        told = np.asarray(action.torque if isinstance(action, TorqueAction) else getattr(action, "position", ()))
+        wanted = (*state.position.shape[:-1], 3) if isinstance(action, PoseAction) else state.position.shape
+        if told.shape != wanted:
+            raise RetorqueError(
+                f"{type(self._policy).__name__} gave a {type(action).__name__} of the shape {told.shape}; this "
+                f"robot's is {wanted}"
+            )
+        return action
+
+
 def play(
     task: PolicyTask,
     target: Target,
@@ -143,7 +170,7 @@ def play(
         look: called with the number of each tick just before it.
     """
     referee = task.referee()
-    loop = Loop(plant or target, policy, task.controller(), adapter)
+    loop = Loop(plant or target, WidthChecked(policy), task.controller(), adapter)
 
     def before(tick: int) -> None:
         referee.look(target, tick)

@@ -10,13 +10,16 @@ from retorque.loop.policy import Policy
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.command import Command
 from retorque.robots.state import State
-from retorque.simulate.depth_camera import beside_the_table, depth_cloud
-from retorque.simulate.mounted_camera import Checkerboard, MountedCamera, Mounting
+from retorque.simulate.cameras.depth_camera import beside_the_table, depth_cloud
+from retorque.simulate.cameras.mounted_camera import Checkerboard, MountedCamera, Mounting
+from retorque.simulate.cameras.ray_camera import RayCamera
 from retorque.simulate.target import Target
 from retorque.tasks.ball.ball_camera import BallCamera
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.ball.plate import BALL_RADIUS, PLATE
 from retorque.tasks.ball.plate_calibration import FRAMES, TILES, calibrate
+from retorque.tasks.flip.act_policy import ActPolicy
+from retorque.tasks.flip.flip_task import HAND_VIEW
 from retorque.tasks.policy_task import PolicyTask
 from retorque.tasks.push.box_clouds import BoxClouds
 from retorque.tasks.push.box_filter import BoxFilter
@@ -142,3 +145,5 @@ def open_eyes(policy: Policy, target: Target, seed: int) -> None:
     """
     if isinstance(policy, StudentPush):
         policy.eyes = BoxClouds(target, seed)
+    elif isinstance(policy, ActPolicy) and policy.network.shape.sees:
+        policy.eyes = RayCamera(target, HAND_VIEW)

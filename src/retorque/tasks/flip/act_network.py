@@ -1,4 +1,4 @@
-"""The action-chunking transformer (ACT; TAM, E.2) in NumPy: from a state to the next seconds of joint targets."""
+"""The action-chunking transformer (ACT; TAM, E.2) in NumPy: from what is seen to the next seconds of actions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import numpy as np
 
 from retorque.learn.weights import check_only, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
+from retorque.tasks.flip.picture_encoder import picture_tokens, token_grid
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
 NETWORK, FORMAT = "flip ACT", 1
-ON_BOARD = Path(__file__).parent / "weights" / "flip-act.safetensors"
+FOLDER = Path(__file__).parent / "weights"
+ON_BOARD, BY_PICTURES = FOLDER / "flip-act.safetensors", FOLDER / "flip-act-image.safetensors"
+"""The one that is told the cube's pose, and the one that sees through a camera."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +40,25 @@ class ActShape:
     """Of the encoder; the decoder has one."""
     latent: int = 8
     """Of the style variable, zero where it runs."""
+    picture_height: int = 0
+    """Of what a camera sees; 0: the cube's pose is told instead [pixels]."""
+    picture_width: int = 0
+    """[pixels]"""
+
+    @property
+    def sees(self) -> bool:
+        """Whether pictures are seen, and not the cube's pose."""
+        return self.picture_height > 0
+
+    @property
+    def tokens(self) -> int:
+        """Of the encoder: latent, joints, and what is seen."""
+        rows, columns = token_grid(self.picture_height, self.picture_width) if self.sees else (1, 1)
+        return 2 + rows * columns
 
 
 class ActNetwork:
-    """The encoder over latent, joints and cube, and the decoder over the chunk's queries; post-norm, as ACT.
+    """The encoder over latent, joints and cube or pictures, and the decoder over the chunk's queries; post-norm.
 
     Args:
         tensors: weights by name, as the PyTorch module has them.
@@ -51,14 +69,18 @@ class ActNetwork:
         self.shape = shape
         self._w = {name: np.asarray(value, dtype=np.float32) for name, value in tensors.items()}
 
-    def __call__(self, joints: Array, cube: Array) -> Array:
-        """Action chunks (trials, chunk, actions) in joint units, from (trials, joints) and (trials, things)."""
+    def __call__(self, joints: Array, seen: Array) -> Array:
+        """Action chunks (trials, chunk, actions) in joint units.
+
+        Args:
+            joints: (trials, joints) [rad].
+            seen: the cube's pose (trials, things), or pictures (trials, height, width, 3) of bytes.
+        """
         w = self._w
         q = ((joints - w["joint_mean"]) / w["joint_scale"]).astype(np.float32)
-        c = ((cube - w["cube_mean"]) / w["cube_scale"]).astype(np.float32)
-        tokens = [np.broadcast_to(w["latent.bias"], (len(q), self.shape.width))]  # the latent is zero
-        tokens += [self._linear("joints", q), self._linear("cube", c)]
-        memory = np.stack(tokens, axis=1) + w["places"]
+        known = np.broadcast_to(w["latent.bias"], (len(q), self.shape.width))  # the latent is zero
+        first = np.stack([known, self._linear("joints", q)], axis=1)
+        memory = np.concatenate([first, self._seen(seen)], axis=1) + w["places"]
         for index in range(self.shape.layers):
             name = f"encoder.{index}"
             memory = self._norm(f"{name}.norm1", memory + self._attend(f"{name}.attention", memory, memory))
@@ -68,6 +90,13 @@ class ActNetwork:
         x = self._norm("decoder.norm2", x + self._attend("decoder.cross", x, memory))
         x = self._norm("decoder.norm3", x + self._forward("decoder", x))
         return self._linear("head", x).astype(float) * w["action_scale"] + w["action_mean"]
+
+    def _seen(self, seen: Array) -> Array:
+        """(trials, tokens, width)"""
+        w = self._w
+        if self.shape.sees:
+            return picture_tokens(seen, w)
+        return self._linear("cube", ((seen - w["cube_mean"]) / w["cube_scale"]).astype(np.float32))[:, None]
 
     def _linear(self, name: str, x: Array) -> Array:
         return x @ self._w[f"{name}.weight"].T + self._w[f"{name}.bias"]

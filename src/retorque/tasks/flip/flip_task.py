@@ -1,4 +1,4 @@
-"""Flipping a cube onto its next face with a closed gripper (TAM, Table 1 and E.2)."""
+"""Flipping a cube onto its next face with a gripper that has to be closed for it (TAM, Table 1 and E.2)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from scipy.spatial.transform import Rotation
 from retorque.control.joint_impedance import JointImpedance
 from retorque.physics.default_profile import profile_of
 from retorque.robots.robot import Robot
+from retorque.simulate.cameras.mounted_camera import Mounting
 from retorque.simulate.scene import Box, Floor, Scene
 from retorque.simulate.target import Target
+from retorque.tasks.flip.gripper import with_gripper
 from retorque.tasks.policy_task import PolicyTask, Referee
 from retorque.tasks.tracking_task import gains
 from retorque.work.array import Array
@@ -22,13 +24,17 @@ YAW = np.deg2rad(10.0)
 """Largest turn about the vertical [rad]."""
 DOWN = 0.9
 """Least share of the desired face's normal that points down."""
+HAND_VIEW = Mounting(
+    frame="end_effector", eye=(0.0, 0.13, -0.08), at=(0.0, 0.024, 0.12), up=(0.0, 1.0, 0.0), width=64, height=48
+)
+"""The camera of a policy that sees: before the hand, it looks down and back at the fingertips."""
 
 
 class FlipTask(PolicyTask):
     """Cubes on the ground, each with the face to the robot's far side that is to come to the bottom.
 
     Args:
-        robot: an arm whose gripper points down at home.
+        robot: an arm whose gripper points down at home; it begins open.
         trials: how many.
         seed: of the cubes' places.
     """
@@ -36,7 +42,8 @@ class FlipTask(PolicyTask):
     name, metric, unit, duration = "flip", "success", "share", 6.0
 
     def __init__(self, robot: Robot, trials: int, seed: int):
-        self.robot, self.trials = robot, trials
+        self.robot, self._fingers = with_gripper(robot)
+        self.trials = trials
         rng = np.random.default_rng(np.random.SeedSequence([seed, 16]))
         self.place = rng.uniform(PLACE[:, 0], PLACE[:, 1], (trials, 2))
         """(trials, 2) [m]"""
@@ -45,14 +52,15 @@ class FlipTask(PolicyTask):
 
     def part(self, rows: slice) -> FlipTask:
         other = object.__new__(FlipTask)
-        other.robot, other.place, other.yaw = self.robot, self.place[rows], self.yaw[rows]
+        other.robot, other._fingers = self.robot, self._fingers
+        other.place, other.yaw = self.place[rows], self.yaw[rows]
         other.trials = len(other.yaw)
         return other
 
     def scene(self) -> Scene:
         half = EDGE / 2.0
         cube = Box(name="cube", size=(half, half, half), mass=MASS, friction=FRICTION)
-        return Scene(objects=(Floor(friction=FRICTION), cube))
+        return Scene(objects=(Floor(friction=FRICTION), cube, *self._fingers))
 
     def controller(self) -> JointImpedance:
         """The soft gains of D.1."""

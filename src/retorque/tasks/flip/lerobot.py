@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retorque.tasks.flip.demonstrations import FPS, Episode
+from retorque.tasks.flip.image_column import IMAGES, image_array, image_feature, image_statistics, images_of
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 from retorque.work.files import write_whole
@@ -55,6 +56,7 @@ def read_dataset(folder: Path) -> list[Episode]:
         state = np.array(table["observation.state"].to_pylist(), dtype=float)
         action = np.array(table["action"].to_pylist(), dtype=float)
         number = table["episode_index"].to_numpy()
+        pictures = images_of(table[IMAGES]) if IMAGES in info["features"] else None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RetorqueError(f"'{folder}' is not an intact data set ({error}); record it again") from error
     if version != VERSION or fps != FPS:
@@ -62,8 +64,8 @@ def read_dataset(folder: Path) -> list[Episode]:
     if state.ndim != 2 or state.shape[1] != joints + len(CUBE) or not np.isfinite(state).all():
         raise RetorqueError(f"'{folder}' holds other observations than joints and cube; record it again")
     return [
-        Episode(state[number == k, :joints], state[number == k, joints:], action[number == k])
-        for k in range(int(info["total_episodes"]))
+        Episode(state[own, :joints], state[own, joints:], action[own], None if pictures is None else pictures[own])
+        for own in (number == k for k in range(int(info["total_episodes"])))
     ]
 
 
@@ -82,6 +84,9 @@ def _write(folder: Path, episodes: list[Episode], robot: str) -> None:
         "index": np.arange(ends[-1]),
         "task_index": np.zeros(ends[-1], dtype=np.int64),
     }
+    pictures = [e.pictures for e in episodes if e.pictures is not None]
+    if pictures:
+        columns[IMAGES] = np.concatenate(pictures)
     _parquet(folder / "data" / FILE, pa.table({name: _arrow(value) for name, value in columns.items()}))
     names = [f"joint_{k + 1}" for k in range(joints)]
     features: dict[str, Any] = {
@@ -89,6 +94,8 @@ def _write(folder: Path, episodes: list[Episode], robot: str) -> None:
         "action": {"dtype": "float32", "shape": [joints + 1], "names": [*names, "gripper"]},
         "timestamp": {"dtype": "float32", "shape": [1], "names": None},
     }
+    if pictures:
+        features[IMAGES] = image_feature(columns[IMAGES])
     for name in ("frame_index", "episode_index", "index", "task_index"):
         features[name] = {"dtype": "int64", "shape": [1], "names": None}
     info = {
@@ -149,10 +156,13 @@ def _tasks() -> Any:
     return table.replace_schema_metadata({b"pandas": json.dumps(pandas).encode()})
 
 
-def _statistics(columns: dict[str, Array]) -> dict[str, dict[str, list[float]]]:
+def _statistics(columns: dict[str, Array]) -> dict[str, dict[str, Any]]:
     """Smallest, largest, mean, spread and count of every column."""
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, value in columns.items():
+        if name == IMAGES:
+            found[name] = image_statistics(value)
+            continue
         flat = np.asarray(value, dtype=float).reshape(len(value), -1)
         found[name] = {
             "min": flat.min(axis=0).tolist(),
@@ -169,6 +179,8 @@ def _arrow(value: Array) -> Any:
 
     if value.ndim == 1:
         return pa.array(value)
+    if value.ndim == 4:
+        return image_array(value)
     flat = pa.array(value.astype(np.float32).ravel())
     return pa.FixedSizeListArray.from_arrays(flat, value.shape[1])
 

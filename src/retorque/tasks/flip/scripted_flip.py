@@ -14,6 +14,7 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.flip.flip_task import EDGE
+from retorque.tasks.flip.gripper import CLOSED, OPEN
 from retorque.work.array import Array
 
 
@@ -23,6 +24,8 @@ class FlipScript:
 
     approach: float = 1.5
     """Time to a point above and behind the cube [s]."""
+    close: float = 0.3
+    """The gripper is told to close after this [s]."""
     lower: float = 0.8
     """Time to come down behind it [s]."""
     turn: float = 1.8
@@ -67,7 +70,9 @@ class ScriptedFlip:
 
     def act(self, state: State) -> JointAction:
         index = min(round((state.time - self._begun) / self.period), len(self._joints) - 1)
-        return JointAction(self._joints[index], np.zeros_like(self._joints[index]))
+        closed = state.time - self._begun > self.script.close - 1e-9
+        gripper = np.full(self._joints[index].shape[:-1], CLOSED if closed else OPEN)
+        return JointAction(self._joints[index], np.zeros_like(self._joints[index]), gripper=gripper)
 
     def _path(self, q: Array, cube: Array) -> tuple[Array, Array]:
         """Positions (steps, ..., 3) and rotations (steps, ..., 3, 3) of the end-effector every period."""

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from retorque.simulate.depth_camera import beside_the_table, depth_cloud
+from retorque.simulate.cameras.depth_camera import beside_the_table, depth_cloud
 from retorque.simulate.target import Target
 from retorque.tasks.push.box_task import HALF, wrapped
 from retorque.tasks.push.pushes import to_world

@@ -54,29 +54,44 @@ class Bank:
         return errors
 
 
-def crossed_bank(
-    context: Context, preset: Preset, conditions: int, trajectories: int, duration: float, seed: int
-) -> Bank:
-    """Replay random motions on random targets with inverse-dynamics feed-forward and stiff feedback.
-
-    The first half of each motion is encoded, the second half is predicted.
-    """
-    robot, body = context.robot, context.body
-    hidden = Parameters.sample(robot, context.profile, conditions, seed)
-    hidden = hidden[np.repeat(np.arange(conditions), trajectories)]
-    one = JointWaypoints.sample(
+def waypoint_motions(context: Context, trajectories: int, duration: float, seed: int) -> Reference:
+    """Random motions of the joints."""
+    robot = context.robot
+    return JointWaypoints.sample(
         robot.home,
         robot.lower,
         robot.upper,
         0.5 * context.profile.waypoint_delta,
         trajectories,
         duration,
-        seed + 1,
+        seed,
         waypoints=5,
         pause_probability=0.0,
     )
-    order = np.tile(np.arange(trajectories), conditions)
-    motion = Accelerated(JointWaypoints(one.points[order], one.segment[order]), 1e-3)
+
+
+def crossed_bank(
+    context: Context, preset: Preset, conditions: int, motions: Reference, duration: float, seed: int
+) -> Bank:
+    """Replay motions on random targets with inverse-dynamics feed-forward and stiff feedback.
+
+    The first half of each motion is encoded, the second half is predicted.
+
+    Args:
+        context: of the robot.
+        preset: of the network.
+        conditions: targets.
+        motions: joint-space motions (trajectories, n).
+        duration: of each [s].
+        seed: of the targets.
+    """
+    robot, body = context.robot, context.body
+    hidden = Parameters.sample(robot, context.profile, conditions, seed)
+    first = motions.at(0.0)
+    assert isinstance(first, JointAction)
+    trajectories = len(first.position)
+    hidden = hidden[np.repeat(np.arange(conditions), trajectories)]
+    motion = Accelerated(motions, 1e-3, np.tile(np.arange(trajectories), conditions))
     target = Target(robot, hidden, threads=1)
     ticks = round(duration / target.timestep)
     record = np.empty((3, ticks, conditions * trajectories, robot.n))
@@ -100,19 +115,22 @@ def crossed_bank(
 
 
 class Accelerated(Reference):
-    """A joint-space motion whose actions also say how it accelerates over a tick.
+    """Joint-space motions, repeated, whose actions also say how they accelerate over a tick.
 
     Args:
-        motion: the motion.
+        motion: the motions (trajectories, n).
         timestep: length of a tick [s].
+        order: which of them each trial follows, (trials,).
     """
 
-    def __init__(self, motion: JointWaypoints, timestep: float):
-        self.motion, self.duration, self._timestep = motion, motion.duration, timestep
+    def __init__(self, motion: Reference, timestep: float, order: Array):
+        self.motion, self.duration, self._timestep, self._order = motion, motion.duration, timestep, order
 
     def at(self, time: float) -> JointAction:
         now, then = self.motion.at(time), self.motion.at(time + self._timestep)
-        return JointAction(now.position, now.velocity, (then.velocity - now.velocity) / self._timestep)
+        assert isinstance(now, JointAction) and isinstance(then, JointAction)
+        acceleration = (then.velocity - now.velocity) / self._timestep
+        return JointAction(now.position[self._order], now.velocity[self._order], acceleration[self._order])
 
 
 class Replay(Controller[JointAction]):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 
 from retorque.tasks.flip.act_network import ActShape
+from retorque.tasks.flip.picture_encoder import CHANNELS, KERNEL, PADDING, STRIDE
 
 
 class ActAttention(nn.Module):
@@ -53,7 +56,8 @@ class ActDecoder(ActEncoder):
 
 
 class Act(nn.Module):
-    """Chunks of actions from joints and cube, given a latent that the style encoder finds in the demonstration."""
+    """Chunks of actions from joints and cube or pictures, given a latent that the style encoder finds in the
+    demonstration. Where it sees pictures, a head says where the cube is: what is seen is learnt sooner so (ours)."""
 
     joint_mean: Tensor
     joint_scale: Tensor
@@ -67,8 +71,14 @@ class Act(nn.Module):
         for name, value in scales.items():
             self.register_buffer(name, value)
         self.latent = nn.Linear(shape.latent, w)
-        self.joints, self.cube = nn.Linear(shape.joints, w), nn.Linear(shape.things, w)
-        self.places = nn.Parameter(0.02 * torch.randn(3, w))
+        self.joints = nn.Linear(shape.joints, w)
+        if shape.sees:
+            sizes = (3, *CHANNELS, w)
+            self.eye = nn.ModuleList(nn.Conv2d(a, b, KERNEL, STRIDE, PADDING) for a, b in pairwise(sizes))
+            self.pose = nn.Linear(w, shape.things)
+        else:
+            self.cube = nn.Linear(shape.things, w)
+        self.places = nn.Parameter(0.02 * torch.randn(shape.tokens, w))
         self.queries = nn.Parameter(0.02 * torch.randn(shape.chunk, w))
         self.encoder = nn.ModuleList(ActEncoder(w, shape.heads) for _ in range(shape.layers))
         self.decoder = ActDecoder(w, shape.heads)
@@ -79,7 +89,7 @@ class Act(nn.Module):
         self.style_out = nn.Linear(w, 2 * shape.latent)
 
     def normal(self, joints: Tensor, cube: Tensor) -> tuple[Tensor, Tensor]:
-        """Joints and cube in units of their spread."""
+        """Joints and the cube's pose in units of their spread."""
         return (joints - self.joint_mean) / self.joint_scale, (cube - self.cube_mean) / self.cube_scale
 
     def styled(self, q: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,10 +99,26 @@ class Act(nn.Module):
         mean, log_variance = self.style_out(self.style(x)[:, 0]).chunk(2, dim=-1)
         return mean, log_variance
 
-    def forward(self, q: Tensor, c: Tensor, latent: Tensor) -> Tensor:
-        """Chunks (trials, chunk, actions) in units of the actions' spread."""
-        memory = torch.stack([self.latent(latent), self.joints(q), self.cube(c)], dim=1) + self.places
+    def forward(self, q: Tensor, seen: Tensor, latent: Tensor) -> Tensor:
+        """Chunks (trials, chunk, actions) in units of the actions' spread.
+
+        Args:
+            q: joints in units of their spread.
+            seen: the cube's pose in units of its spread, or pictures (trials, 3, height, width) within ±1.
+            latent: the style.
+        """
+        return self.both(q, seen, latent)[0]
+
+    def both(self, q: Tensor, seen: Tensor, latent: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Chunks, and where the cube is thought to be in units of its spread, by a network that sees pictures."""
+        if self.shape.sees:
+            for number, layer in enumerate(self.eye):
+                seen = layer(seen if number == 0 else torch.relu(seen))
+            tokens = seen.flatten(2).transpose(1, 2)
+        else:
+            tokens = self.cube(seen)[:, None]
+        memory = torch.cat([torch.stack([self.latent(latent), self.joints(q)], dim=1), tokens], dim=1) + self.places
         for layer in self.encoder:
             memory = layer(memory)
         x = self.decoder.decode(self.queries.expand(len(q), -1, -1), memory)
-        return self.head(x)
+        return self.head(x), self.pose(memory[:, 1]) if self.shape.sees else None

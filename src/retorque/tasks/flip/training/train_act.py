@@ -15,9 +15,11 @@ from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.tasks.flip.act_network import ActShape, save_act
 from retorque.tasks.flip.demonstrations import Episode, record_demonstrations
+from retorque.tasks.flip.flip_task import HAND_VIEW
 from retorque.tasks.flip.lerobot import read_dataset, write_dataset
 from retorque.tasks.flip.training.act_module import Act
 from retorque.work.checks import check_between
+from retorque.work.errors import RetorqueError
 from retorque.work.jobs import progress
 
 CHECKPOINT = 500
@@ -32,6 +34,8 @@ class FlipTraining:
     """An arm whose gripper points down at home."""
     demonstrations: int = 60
     """Scripted episodes on the ideal robot; only successful ones are kept."""
+    images: bool = False
+    """Record what a camera on the hand sees, and learn from that instead of the cube's pose."""
     steps: int = 4000
     """Training steps."""
     batch: int = 64
@@ -46,6 +50,10 @@ class FlipTraining:
     """Actions predicted at once, at 20 Hz."""
     noise: float = 0.005
     """Added to the joints that the network sees [rad]."""
+    brightness: float = 0.15
+    """Largest change of a picture's brightness and contrast while learning, as a share."""
+    pose: float = 0.2
+    """Weight of the head that says where the cube is in a picture."""
     seed: int = 1000
     """Of everything random."""
     out: Path = Path("flip-act")
@@ -63,14 +71,23 @@ def train(settings: FlipTraining) -> Path:
     begun = time.monotonic()
     data = settings.out / "dataset"
     if not (data / "meta" / "info.json").exists():
-        write_dataset(data, record_demonstrations(robot, settings.demonstrations, settings.seed), robot.name)
+        played = record_demonstrations(robot, settings.demonstrations, settings.seed, settings.images)
+        write_dataset(data, played, robot.name)
     episodes = read_dataset(data)
-    shape = ActShape(joints=robot.n, actions=robot.n + 1, chunk=settings.chunk, width=settings.width)
+    size = (HAND_VIEW.height, HAND_VIEW.width) if settings.images else (0, 0)
+    shape = ActShape(
+        joints=robot.n,
+        actions=robot.n + 1,
+        chunk=settings.chunk,
+        width=settings.width,
+        picture_height=size[0],
+        picture_width=size[1],
+    )
     network, loss = _learn(settings, episodes, shape, folder)
     tensors = {
         name: value.detach().numpy().copy()
         for name, value in network.state_dict().items()
-        if not name.startswith("style")
+        if not name.startswith(("style", "pose"))
     }
     draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {
@@ -86,6 +103,7 @@ def train(settings: FlipTraining) -> Path:
 def _learn(settings: FlipTraining, episodes: list[Episode], shape: ActShape, folder: RunFolder) -> tuple[Act, float]:
     torch.manual_seed(settings.seed)
     joints, cube, chunks, there = _moments(episodes, settings.chunk)
+    pictures = _pictures(episodes) if settings.images else None
     action = chunks.reshape(-1, chunks.shape[-1])
     scales = {
         f"{name}_{what}": value.float()
@@ -106,13 +124,16 @@ def _learn(settings: FlipTraining, episodes: list[Episode], shape: ActShape, fol
             for group in optimiser.param_groups:
                 group["lr"] = settings.learning_rate * _warm_and_cool(step / settings.steps)
             rows = torch.randint(len(joints), (settings.batch,), generator=rng)
-            seen = joints[rows] + settings.noise * torch.randn(joints[rows].shape, generator=rng)
-            q, c = network.normal(seen, cube[rows])
+            felt = joints[rows] + settings.noise * torch.randn(joints[rows].shape, generator=rng)
+            q, c = network.normal(felt, cube[rows])
             mean, log_variance = network.styled(q, target[rows])
             latent = mean + torch.exp(0.5 * log_variance) * torch.randn(mean.shape, generator=rng)
-            wrong = (network(q, c, latent) - target[rows]).abs() * there[rows][..., None]
+            looked = c if pictures is None else _looked_at(pictures[rows], settings.brightness, rng)
+            acted, found = network.both(q, looked, latent)
+            wrong = (acted - target[rows]).abs() * there[rows][..., None]
+            astray = torch.zeros(()) if found is None else (found - c).abs().mean()
             divergence = -0.5 * (1.0 + log_variance - mean**2 - log_variance.exp()).sum(-1).mean()
-            loss = wrong.mean() + settings.kl * divergence
+            loss = wrong.mean() + settings.kl * divergence + settings.pose * astray
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -122,8 +143,23 @@ def _learn(settings: FlipTraining, episodes: list[Episode], shape: ActShape, fol
             bar.advance(task)
             if (step + 1) % CHECKPOINT == 0:
                 save_checkpoint(folder.checkpoint, network, optimiser, {"step": step + 1, "loss": last})
-                folder.note(step=step + 1, loss=last, divergence=float(divergence.detach()))
+                seen = {} if found is None else {"pose_error": float(astray.detach())}
+                folder.note(step=step + 1, loss=last, divergence=float(divergence.detach()), **seen)
     return network, last
+
+
+def _pictures(episodes: list[Episode]) -> torch.Tensor:
+    """(moments, 3, height, width) of bytes."""
+    seen = [episode.pictures for episode in episodes if episode.pictures is not None]
+    if len(seen) != len(episodes):
+        raise RetorqueError("this data set holds no pictures; record it anew with --images, in another folder")
+    return torch.from_numpy(np.concatenate(seen)).permute(0, 3, 1, 2).contiguous()
+
+
+def _looked_at(pictures: torch.Tensor, most: float, rng: torch.Generator) -> torch.Tensor:
+    """Pictures within ±1, each a little brighter or darker, of more or less contrast."""
+    change = most * (2.0 * torch.rand((2, len(pictures), 1, 1, 1), generator=rng) - 1.0)
+    return (pictures.float() / 127.5 - 1.0) * (1.0 + change[0]) + change[1]
 
 
 def _warm_and_cool(share: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from retorque.simulate.camera import Camera, View
+from retorque.simulate.cameras.camera import Camera, View
 from retorque.simulate.target import Target
 from retorque.work.array import Array
 

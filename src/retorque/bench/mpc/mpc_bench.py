@@ -91,7 +91,7 @@ def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed:
     """One run in plain numbers.
 
     `reached`: seconds to the target (not a number: never); `errors`: of each parameter 1 s after each change that came
-    in time, as shares of the range; `inside` and `values`: how many of the parameters' values lay inside their 95 % band.
+    in time, as shares of the range; `inside`: how many of so many `values` of parameters lay inside their 95 % band.
     """
     task = make_task(task_name, variant)
     how = RunSettings(

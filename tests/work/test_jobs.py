@@ -23,6 +23,12 @@ def slow_square(number, seconds=0.0):
     report(1)
     return number * number
 
+def noted(log, number):
+    with open(log, "a") as file:
+        file.write(f"{number} ")
+    report(1)
+    return number, number * number
+
 def refuse(number):
     raise RetorqueError(f"no {number} today; take another")
 
@@ -70,3 +76,16 @@ def test_what_cannot_be_spread_is_refused_before_the_work(monkeypatch: pytest.Mo
     with pytest.raises(RetorqueError, match=r"retorque\[cluster\]"):
         JobSettings(cluster="auto").check_jobs()
     JobSettings().check_jobs()
+
+
+def test_finished_jobs_are_kept_and_damaged_or_other_ones_done_again(functions, tmp_path: Path) -> None:
+    folder, log = tmp_path / "kept", tmp_path / "done.txt"
+    jobs = [(str(log), number) for number in range(3)]
+    assert run_jobs(functions.noted, jobs[:2], 2, "first", 1, "", folder) == [[0, 0], [1, 1]]
+    assert run_jobs(functions.noted, jobs, 3, "more", 1, "", folder) == [[0, 0], [1, 1], [2, 4]]
+    assert log.read_text().split() == ["0", "1", "2"]  # each was done once
+    files = sorted(folder.iterdir())
+    files[0].write_text(files[0].read_text()[:-9])
+    files[1].write_text(files[2].read_text())  # the result of another job under this one's name
+    assert run_jobs(functions.noted, jobs, 3, "again", 1, "", folder) == [[0, 0], [1, 1], [2, 4]]
+    assert len(log.read_text().split()) == 5

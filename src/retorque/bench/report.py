@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from retorque.work.array import Array
 from retorque.work.files import versions, write_whole
 
-UNRECORDED = ("json", "workers", "cluster")
+UNRECORDED = ("json", "workers", "cluster", "keep")
 """Settings that no result depends on."""
 
 

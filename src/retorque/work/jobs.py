@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
 import os
 import signal
@@ -9,6 +11,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +29,7 @@ from rich.progress import (
 from retorque.work.checks import MOST_WORKERS, check_between
 from retorque.work.cluster import joined_cluster, require_ray, result_of
 from retorque.work.errors import RetorqueError
+from retorque.work.files import versions, write_whole
 from retorque.work.processes import end_with_parent
 
 _done: Any = None
@@ -71,6 +76,7 @@ def run_jobs(
     title: str,
     workers: int = 0,
     cluster: str = "",
+    keep: Path | None = None,
 ) -> list[Any]:
     """Results of `function(*job)` in the order of the jobs, wherever each was done.
 
@@ -81,12 +87,36 @@ def run_jobs(
         title: of the bar.
         workers: processes; 0: one a core.
         cluster: address of a Ray cluster that does the jobs instead.
+        keep: folder of finished jobs, which are not done again: jobs and results must then be plain JSON.
     """
+    if keep is not None:
+        function = partial(_kept, function, keep, work // len(jobs))
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     with progress() as bar:
         if cluster:
             return _on_cluster(function, jobs, bar, bar.add_task(title, total=len(jobs)), workers, cluster)
         return _in_processes(function, jobs, bar, bar.add_task(title, total=work), workers)
+
+
+def _kept(function: Callable[..., Any], folder: Path, amount: int, *job: Any) -> Any:
+    """The result of a job from its file, or done now and kept; a file of other versions or of another job is no result.
+
+    Changes of the code between two versions cannot be seen: whoever makes one deletes the folder.
+    """
+    asked = {"function": f"{function.__module__}.{function.__name__}", "job": list(job), "versions": versions()}
+    name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+    file = folder / f"{name}.json"
+    try:
+        found = json.loads(file.read_text())
+        if found["asked"] == asked:
+            report(amount)
+            return found["result"]
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # none yet, or damaged: done again
+    result = json.loads(json.dumps(function(*job)))  # as it comes back from the file
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(file, json.dumps({"asked": asked, "result": result}) + "\n")
+    return result
 
 
 def _in_processes(

@@ -79,12 +79,16 @@ def test_it_must_be_a_deviation() -> None:
         _fit(-1.0)
 
 
-def test_a_surprise_of_samples_that_are_all_missing_is_none() -> None:
+def test_samples_that_are_all_missing_are_not_predicted_and_few_of_many_may_be_chosen() -> None:
     fit, p = _fit(0.1), np.array([1.2, 0.8])
     samples = _data(fit, p, np.zeros((STEPS, 1)), np.zeros((STEPS, 1)))
     anchor = fit.fit(samples, p, np.eye(2))
     assert anchor is not None
     later = samples.last(4)
-    assert fit.surprise(later, anchor)[1] == 12
+    seen = fit.predicted(later, anchor)
+    assert seen is not None and len(seen.errors) == 12
+    fewer = fit.predicted(later, anchor, 2)
+    assert fewer is not None
+    np.testing.assert_array_equal(fewer.errors, seen.errors[[0, 1, 2, 3, 8, 9, 10, 11]])
     later.valid[1:] = False
-    assert fit.surprise(later, anchor) == (0.0, 0)
+    assert fit.predicted(later, anchor) is None

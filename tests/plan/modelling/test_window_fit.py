@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from retorque.physics.dynamics import make_dynamics
+from retorque.plan.modelling.change import surprise
 from retorque.plan.modelling.window import Samples
 from retorque.plan.modelling.window_fit import FitSettings, WindowFit
 from retorque.tasks.mpc.mpc_library import make_task
@@ -97,13 +98,16 @@ def test_surprise_is_chi_square_until_something_changes(fit: WindowFit) -> None:
         samples, p, _ = window(fit, 50, rng)
         anchor = fit.fit(samples.before(8), p, weak(fit))
         assert anchor is not None
-        value, freedom = fit.surprise(samples.last(9), anchor)
-        calm.append(value / freedom)
+        seen = fit.predicted(samples.last(9), anchor)
+        assert seen is not None
+        calm.append(surprise(seen) / len(seen.errors))
         other = fit.dynamics.rollout(anchor.state, samples.inputs[-8:], fit.free.whole(fit.free.clip(1.5 * p)))
         moved = Samples(
             0.0, 50, other + fit.noise * rng.standard_normal(other.shape), samples.inputs[-8:], np.ones(9, bool)
         )
-        changed.append(fit.surprise(moved, anchor)[0] / freedom)
+        seen = fit.predicted(moved, anchor)
+        assert seen is not None
+        changed.append(surprise(seen) / len(seen.errors))
     assert 0.85 < np.mean(calm) < 1.15 and np.mean(changed) > 2.0
 
 

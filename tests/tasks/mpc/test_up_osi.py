@@ -46,7 +46,7 @@ def test_groups_move_by_their_own_parameters_and_runaways_begin_anew() -> None:
     best = SwingEnv(task, 1, 2, 5, 1000)
     best.states[:] = [task.cost.target, task.start]
     rewards = best._reward(np.zeros((2, 1)))
-    assert rewards[0] == pytest.approx(3.0) and rewards[1] < 0.1
+    assert rewards[0] == pytest.approx(4.0) and rewards[1] < 0.1
 
 
 def test_a_short_training_resumes_and_its_networks_agree(tmp_path: Path) -> None:

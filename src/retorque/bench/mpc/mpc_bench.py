@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import POLICIES, UP_OSI, RunSettings, run_task
 from retorque.tasks.mpc.up_osi import ON_BOARD
-from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import RetorqueError, unknown
 from retorque.work.jobs import JobSettings, report, run_jobs
@@ -40,6 +40,8 @@ class Settings(JobSettings):
     """Runs of each, as in the paper."""
     seed: int = 0
     """Of the first run."""
+    keep: Path | None = None
+    """Folder of finished runs, so that a bench that was stopped goes on; delete it when the code has changed."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -71,7 +73,7 @@ def run(settings: Settings) -> Report:
         for task, policy, noise in cells
         for k in range(settings.seeds)
     ]
-    found = run_jobs(one, jobs, len(jobs), "mpc", settings.workers, settings.cluster)
+    found = run_jobs(one, jobs, len(jobs), "mpc", settings.workers, settings.cluster, settings.keep)
     rows: list[Row] = []
     for index, (task, policy, noise) in enumerate(cells):
         part = found[index * settings.seeds : (index + 1) * settings.seeds]
@@ -85,8 +87,12 @@ def run(settings: Settings) -> Report:
     )
 
 
-def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed: int) -> tuple[float, Array, Array]:
-    """Seconds to the target (not a number: never), errors of the parameters 1 s after each change, and coverage."""
+def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed: int) -> dict[str, Any]:
+    """One run in plain numbers.
+
+    `reached`: seconds to the target (not a number: never); `errors`: of each parameter 1 s after each change that came
+    in time, as shares of the range; `inside`: how many of so many `values` of parameters lay inside their 95 % band.
+    """
     task = make_task(task_name, variant)
     how = RunSettings(
         policy=policy,
@@ -100,13 +106,19 @@ def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed:
     for step, _ in task.schedule:
         row = step + round(SETTLING / task.timestep)
         if row < len(trace.time):
-            errors.append(np.abs(trace.p[row] - trace.truth[row]) / task.free.span)
+            errors.append((np.abs(trace.p[row] - trace.truth[row]) / task.free.span).tolist())
     inside = np.abs(trace.p - trace.truth) <= 1.96 * trace.deviation
-    return trace.reached, np.array(errors), inside[np.isfinite(trace.deviation)]
+    known = np.isfinite(trace.deviation)
+    return {
+        "reached": float(trace.reached),
+        "errors": errors,
+        "inside": int(np.sum(inside & known)),
+        "values": int(np.sum(known)),
+    }
 
 
-def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[tuple[float, Array, Array]]) -> list[Row]:
-    times = np.array([time for time, _, _ in found])
+def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[dict[str, Any]]) -> list[Row]:
+    times = np.array([run["reached"] for run in found])
     reached = np.isfinite(times)
     paper = make_task(task, settings.variant).paper.get(policy)
     where = {"robot": task, "method": policy}
@@ -122,13 +134,22 @@ def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[tu
         ),
         Row.of(reached.astype(float), metric="success", unit="-", extra=extra, **where),
     ]
-    errors = [error for _, part, _ in found for error in part]
-    if errors:
-        worst = np.max(np.array(errors), axis=-1)
+    worst = [[max(error) for error in run["errors"]] for run in found]
+    if any(worst):
+        most = max(len(run) for run in worst)
+        by_change = [float(np.mean([run[k] for run in worst if len(run) > k])) for k in range(most)]
         rows.append(
-            Row.of(worst, metric="parameter error 1 s after a change", unit="of the range", extra=extra, **where)
+            Row.of(
+                np.concatenate([np.array(run) for run in worst]),
+                metric="parameter error 1 s after a change",
+                unit="of the range",
+                extra={**extra, "by_change": by_change},
+                **where,
+            )
         )
-    inside = np.concatenate([part.ravel() for _, _, part in found])
-    if len(inside) and policy == "information":
-        rows.append(Row.of(inside.astype(float), metric="truth inside 95 % band", unit="-", extra=extra, **where))
+    if policy == "information":
+        shares = np.array([run["inside"] / run["values"] for run in found])
+        inside = sum(run["inside"] for run in found) / sum(run["values"] for run in found)
+        all_values = {**extra, "all_values": inside}
+        rows.append(Row.of(shares, metric="truth inside 95 % band", unit="-", extra=all_values, **where))
     return rows

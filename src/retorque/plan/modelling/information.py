@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import chdtrc
 
+from retorque.plan.modelling.change import Doubt, doubt, honest_deviation, surprise
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.plan.modelling.model import Model, Modeller
 from retorque.plan.modelling.window import Samples
-from retorque.plan.modelling.window_fit import FittedWindow, WindowFit
+from retorque.plan.modelling.window_fit import FittedWindow, Prediction, WindowFit
 from retorque.work.array import Array
 
 
@@ -31,6 +33,13 @@ class InformationSettings:
     """Updates with something unidentifiable before the robot explores."""
     iterations: int = 6
     """Of a fit."""
+    hazard: float = 1.0
+    """Changes that are expected in a second [1/s]: a band must hold the truth when one has just happened, or could not
+    be seen."""
+    doubts: tuple[int, ...] = (4, 10, 20, 40, 80)
+    """Samples ago at which a change is held possible."""
+    looked_at: int = 20
+    """Of these samples, at most, to tell whether it happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class Information(Modeller):
         super().reset()
         self._since = 0
         self._centre = self.free.guess
-        self._anchors: deque[Anchor] = deque(maxlen=1 + max(self.settings.lags))
+        self._anchors: deque[Anchor] = deque(maxlen=1 + max(*self.settings.lags, *self.settings.doubts))
         self._state: Array | None = None
         self._unseen = 0
         self._level = 1.0
@@ -88,9 +97,10 @@ class Information(Modeller):
         self._anchors.append(Anchor(samples.number, found))
         p, frozen, seen = self._frozen(found)
         self._unseen = self._unseen + 1 if frozen else 0
+        deviation = np.sqrt(self._level * np.maximum(np.diag(found.covariance), 0.0))
         model = Model(
             p=p,
-            deviation=np.sqrt(self._level * np.maximum(np.diag(found.covariance), 0.0)),
+            deviation=honest_deviation(p, deviation, self._doubts(samples), self.free.span),
             time=samples.time,
             confidence=seen,
             exploring=self._unseen > self.settings.patience,
@@ -120,15 +130,35 @@ class Information(Modeller):
         """Whether the newest samples cannot be what an older estimate predicts; moves the window's start if so."""
         for anchor in reversed(self._anchors):
             lag = samples.number - anchor.number
-            if lag not in self.settings.lags or lag + 1 > len(samples.states) or anchor.number < self._since + 3:
+            if lag not in self.settings.lags:
                 continue
-            surprise, freedom = self.fit.surprise(samples.last(lag + 1), anchor.fit, self._level)
-            if freedom and chdtrc(freedom, surprise) < self.settings.alarm:
+            seen = self._seen(samples, anchor)
+            if seen is not None and chdtrc(len(seen.errors), surprise(seen, self._level)) < self.settings.alarm:
                 self._since = anchor.number
                 self._centre = self.model.p
                 self._anchors.clear()
                 return True
         return False
+
+    def _doubts(self, samples: Samples) -> list[Doubt]:
+        """What the parameters may be if they changed a while ago and no test has found it."""
+        out, ago = [], self.settings.doubts
+        between = [0.0, *((a + b) / 2.0 for a, b in pairwise(ago)), float(self.settings.longest)]
+        for anchor in self._anchors:
+            lag = samples.number - anchor.number
+            seen = self._seen(samples, anchor, self.settings.looked_at) if lag in ago else None
+            if seen is not None:
+                k = ago.index(lag)
+                odds = self.settings.hazard * self.fit.dynamics.timestep * (between[k + 1] - between[k])
+                out.append(doubt(seen, self.settings.prior * self.free.span, odds, self._level))
+        return out
+
+    def _seen(self, samples: Samples, anchor: Anchor, most: int = 0) -> Prediction | None:
+        """What an estimate says of the samples since; None where it was too young to say anything."""
+        lag = samples.number - anchor.number
+        if lag + 1 > len(samples.states) or anchor.number < self._since + 3:
+            return None
+        return self.fit.predicted(samples.last(lag + 1), anchor.fit, most)
 
     def _frozen(self, found: FittedWindow) -> tuple[Array, tuple[str, ...], float]:
         """The parameters with what the window says little about as it was, its names, and the share that is seen."""

@@ -16,8 +16,6 @@ from retorque.work.array import Array
 
 KEPT = 5
 """Solutions that `smooth` and `weighted` average over."""
-PATIENCE = 10
-"""N_his: solutions of low confidence in a row before the robot explores; the paper does not print it."""
 
 
 class Naive(Modeller):
@@ -91,6 +89,7 @@ class Paper(Naive):
         free, fit, samples, confidence: as of `Naive`.
         change: eps1 of Table I, by the largest difference of a parameter.
         least: eps2 of Table I.
+        patience: N_his, solutions of low confidence in a row before the robot explores; the paper does not print it.
     """
 
     name = "paper"
@@ -104,15 +103,16 @@ class Paper(Naive):
         *,
         change: float,
         least: float,
+        patience: int = 10,
     ):
-        self.change, self.least = change, least
+        self.change, self.least, self.patience = change, least, patience
         super().__init__(free, fit, samples, confidence)
 
     def _choose(self, now: Model, p: Array, score: float) -> Model:
         if score <= self.least:
             self._low += 1
-            exploring = now.exploring or self._low > PATIENCE
-            if self._low > PATIENCE:
+            exploring = now.exploring or self._low > self.patience
+            if self._low > self.patience:
                 self._low = 0
             return replace(now, exploring=exploring)
         self._low = 0

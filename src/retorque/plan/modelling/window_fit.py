@@ -62,6 +62,22 @@ class FittedWindow:
         return float(np.sum(np.square(self.residuals)))
 
 
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How samples differ from what an older estimate says of them."""
+
+    errors: Array
+    """(count,) measured less predicted, in standard deviations of the noise."""
+    covariance: Array
+    """(count, count) of them as long as nothing has changed."""
+    rows: Array
+    """(count, 2 n + size) their derivatives by the anchor's state and parameters."""
+    p: Array
+    """(size,) the anchor's parameters."""
+    joint: Array
+    """(2 n + size, 2 n + size) covariance of its state and parameters."""
+
+
 class WindowFit:
     """Fits windows of one robot.
 
@@ -174,19 +190,19 @@ class WindowFit:
             return None
         return _step(found[0], found[1], 0.0, self.free.size, p, self.free, True, states.shape[1])
 
-    def surprise(self, samples: Samples, anchor: FittedWindow, level: float = 1.0) -> tuple[float, int]:
-        """Squared prediction errors of samples after an older estimate, in units of their covariance, and how many.
+    def predicted(self, samples: Samples, anchor: FittedWindow, most: int = 0) -> Prediction | None:
+        """Samples after an older estimate as it predicts them; None where it cannot be simulated or none was measured.
 
         Args:
             samples: from the anchor's own sample on, which is not counted.
             anchor: an estimate that has not seen the others.
-            level: by which the covariance of the anchor and of the noise is multiplied.
+            most: samples to look at, spread over all; 0: all.
         """
         d, width = self.dynamics, len(anchor.state)
         whole, steps = self.free.whole(anchor.p), len(samples.inputs)
         path = self._path(anchor.state, samples.inputs, whole)
         if path is None:
-            return 0.0, 0
+            return None
         a, b, by_p = d.linearise(path, samples.inputs, whole)
         noisy = bool(self._input_variance.any())
         now, pushed = np.zeros((width, width + self.free.size)), np.zeros((width, steps * d.inputs if noisy else 0))
@@ -200,13 +216,17 @@ class WindowFit:
                 pushed = a[t] @ pushed
                 pushed[:, t * d.inputs : (t + 1) * d.inputs] = b[t] * np.sqrt(self._input_variance)
                 pushes[t] = pushed / self.noise[:, None]
-        keep = samples.valid[1:]
+        keep = samples.valid[1:].copy()
+        if most and steps > most:
+            chosen = np.zeros(steps, dtype=bool)
+            chosen[np.linspace(0, steps - 1, most).round().astype(int)] = True
+            keep &= chosen
         errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        rows, pushes = (x[keep].reshape(len(errors), x.shape[-1]) for x in (rows, pushes))
-        covariance = level * (np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T)
         if not len(errors):
-            return 0.0, 0
-        return float(errors @ np.linalg.solve(covariance, errors)), len(errors)
+            return None
+        rows, pushes = (x[keep].reshape(len(errors), x.shape[-1]) for x in (rows, pushes))
+        covariance = np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T
+        return Prediction(errors, covariance, rows, anchor.p, anchor.state_covariance)
 
     def _starts(self, count: int) -> list[int]:
         segments = max(1, -(-(count - 1) // self.settings.segment))

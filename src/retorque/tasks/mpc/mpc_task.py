@@ -39,6 +39,8 @@ class MpcTask:
     """eps2 of Table I."""
     temperature: float
     """Of the confidence scores; not printed in the paper."""
+    patience: int = 10
+    """N_his, solutions of low confidence before the paper's policy explores; not printed in the paper."""
     tolerance: float = 0.1
     """Distance from the target that is success."""
     steps: int = 1000

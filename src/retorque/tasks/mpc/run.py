@@ -155,7 +155,9 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
     if policy in published:
         return published[policy](task.free, fit, task.samples, confidence)
     if policy == "paper":
-        return Paper(task.free, fit, task.samples, confidence, change=task.change, least=task.least)
+        return Paper(
+            *(task.free, fit, task.samples, confidence), change=task.change, least=task.least, patience=task.patience
+        )
     if policy == "information":
         return Information(task.free, fit)
     if policy in ("oracle", "delayed-oracle"):

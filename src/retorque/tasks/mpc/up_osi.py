@@ -23,6 +23,8 @@ UP_OSI_TASKS = ("cartpole", "double-pendulum")
 """Tasks that it can be trained for, those of the paper."""
 ON_BOARD = ("cartpole",)
 """Tasks with weights on board."""
+HOLD = 4
+"""Samples for which an input is kept: noise that is tried for one sample of 5 or 10 ms moves no pole."""
 Layers = list[tuple[Array, Array]]
 
 
@@ -120,6 +122,8 @@ class UpOsiPolicy:
         self.model = Model(self.task.free.guess, self._unknown, -np.inf)
         self._states: list[Array] = []
         self._shares: list[Array] = []
+        self._share = np.zeros(len(self.dynamics.input_limit))
+        self._ticks = 0
 
     def act(self, state: State) -> PlanAction:
         measured = np.concatenate([state.position, state.velocity])
@@ -132,9 +136,11 @@ class UpOsiPolicy:
             p = self.network.identify(np.array(self._states), np.array(self._shares))
             window = self.task.samples
             self.model = replace(self.model, p=p, time=state.time, window=window, version=self.model.version + 1)
-        share = self.network.act(self.estimate, self.model.p)
-        still = np.zeros((len(share), len(self.estimate)))
-        return PlanAction(share * self.dynamics.input_limit, still, self.estimate, self.estimate)
+        if self._ticks % HOLD == 0:
+            self._share = self.network.act(self.estimate, self.model.p)
+        self._ticks += 1
+        still = np.zeros((len(self._share), len(self.estimate)))
+        return PlanAction(self._share * self.dynamics.input_limit, still, self.estimate, self.estimate)
 
 
 def _layers(tensors: dict[str, Array], part: str) -> Layers:

@@ -12,8 +12,12 @@ FAR = 4.0
 """A cart farther from its target than this has run away [m]."""
 FAST = 60.0
 """... and so has one that moves this fast [rad/s, m/s]."""
-UPRIGHT = 0.5
-"""Share of episodes that begin near the target, so that balancing is seen early."""
+UPRIGHT, ANYWHERE = 0.3, 0.4
+"""Shares of episodes that begin near the target, so that balancing is seen early, and in any pose and motion."""
+NEAR = 0.3
+"""Distance from the target at which the reward for arriving has fallen to 0.6."""
+LOST = -400.0
+"""Reward of running away: worse than what is left of an episode, or a robot that hangs far off would rather end it."""
 
 
 class SwingEnv:
@@ -40,10 +44,13 @@ class SwingEnv:
         self.p = rng.uniform(free.lower, free.upper, (self.groups, free.size))
         self.states = np.tile(self.task.start, (self.trials, 1))
         self.states += 0.1 * rng.standard_normal(self.states.shape)
-        near = rng.random(self.trials) < UPRIGHT
-        spread = np.concatenate([[0.5], np.full(n - 1, 0.5), np.full(n, 1.0)])
-        target = self.task.cost.target + spread * rng.standard_normal(self.states.shape)
-        self.states[near] = target[near]
+        kind = rng.random(self.trials)
+        spread = np.concatenate([[0.5], np.full(n - 1, 0.3), np.full(n, 1.0)])
+        near = self.task.cost.target + spread * rng.standard_normal(self.states.shape)
+        wide = np.concatenate([[2.0], np.full(n - 1, np.pi), [2.0], np.full(n - 1, 5.0)])
+        anywhere = self.task.cost.target + wide * rng.uniform(-1.0, 1.0, self.states.shape)
+        self.states = np.where((kind < UPRIGHT)[:, None], near, self.states)
+        self.states = np.where((kind > 1.0 - ANYWHERE)[:, None], anywhere, self.states)
         self.step_number = 0
 
     @property
@@ -69,15 +76,16 @@ class SwingEnv:
         gone |= np.abs(self.states[:, 0] - self.task.cost.target[0]) > FAR
         gone |= np.abs(self.states[:, self.task.robot.n :]).max(axis=-1) > FAST
         reward = self._reward(sent)
-        reward[gone] = -10.0
+        reward[gone] = LOST
         self.states[gone] = self.task.start
         return reward, gone, self.step_number >= self.length
 
     def _reward(self, shares: Array) -> Array:
-        """Poles up, cart at its target, then calm; more the nearer to success."""
+        """Poles up, cart at its target, then calm; most where the distance that success is measured by is small."""
         n = self.task.robot.n
         x = self.states[:, 0] - self.task.cost.target[0]
         up = 0.5 * (1.0 + np.cos(np.cumsum(self.states[:, 1:n], axis=-1)).mean(axis=-1))
         speed = np.square(self.states[:, n:]).sum(axis=-1)
         calm = np.exp(-0.5 * speed) * np.exp(-4.0 * x**2) * up**8
-        return up - 0.1 * np.abs(x) - 0.01 * np.square(shares).sum(axis=-1) + 2.0 * calm
+        arrived = np.exp(-0.5 * np.square(self.task.cost.error(self.states) / NEAR).sum(axis=-1))
+        return up - 0.1 * np.abs(x) - 0.01 * np.square(shares).sum(axis=-1) + calm + 2.0 * arrived

@@ -18,7 +18,7 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.training.swing_env import SwingEnv
-from retorque.tasks.mpc.up_osi import UP_OSI_TASKS, observation, save_up_osi
+from retorque.tasks.mpc.up_osi import HOLD, UP_OSI_TASKS, observation, save_up_osi
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.errors import unknown
@@ -27,7 +27,7 @@ from retorque.work.jobs import progress
 CHECKPOINT = 10
 """Updates between checkpoints."""
 DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 4096
-"""Of PPO, as usual."""
+"""Of PPO, as usual; a decision lasts `HOLD` samples, so that 0.99 looks 2 to 4 s ahead, as long as a swing takes."""
 ROUNDS = 3
 """Of identification: data of the policy told the truth first, then of the policy told what was identified."""
 
@@ -48,8 +48,8 @@ class UpOsiTraining:
     """Robots of each."""
     length: int = 512
     """Steps of an episode."""
-    horizon: int = 64
-    """Steps between two updates."""
+    horizon: int = 32
+    """Decisions between two updates."""
     seed: int = 1000
     """Of everything random."""
     out: Path = Path("up-osi")
@@ -134,7 +134,7 @@ class UniversalPolicy:
         self.task, self.settings, self.folder = task, settings, folder
         self.env = SwingEnv(task, settings.groups, settings.each, settings.length, settings.seed)
         self.network = UpOsi(task, self.env.dynamics.inputs)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=3e-4)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=7e-4)
         self.updates, self.reward = 0, 0.0
         if folder.checkpoint.exists():
             header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)
@@ -144,7 +144,7 @@ class UniversalPolicy:
     @property
     def steps(self) -> int:
         """Of all robots so far."""
-        return self.updates * self.settings.horizon * self.env.trials
+        return self.updates * self.settings.horizon * HOLD * self.env.trials
 
     def run(self) -> None:
         """Learn the policy."""
@@ -192,7 +192,7 @@ class UniversalPolicy:
                 mean = network.policy(told)
                 tried = mean + deviation * torch.randn(mean.shape, generator=generator)
                 likely = torch.distributions.Normal(mean, deviation).log_prob(tried).sum(-1)
-                reward, gone, over = env.step(tried.numpy().astype(float))
+                reward, gone, over = self._held(tried.numpy().astype(float))
                 after = self._told(env.measured, env.parameters)
                 flags = torch.as_tensor(gone.astype(np.float32)), torch.full((env.trials,), float(over))
                 values = network.value(told)[:, 0], network.value(after)[:, 0]
@@ -206,6 +206,21 @@ class UniversalPolicy:
         gain = generalised_advantages(reward_, value, next_value, lost, cut, discount=DISCOUNT, trace=TRACE)
         return SwingRollout(told, tried, likely, gain, gain + value, reward_.mean())
 
+    def _held(self, shares: Array) -> tuple[Array, Array, bool]:
+        """The mean reward of a decision's samples, who ran away in them, and whether the episode is over.
+
+        Rewards are scaled so that values stay near one: the value network would need most of a training to reach the
+        hundreds that a plain sum comes to, and until then advantages are its errors.
+        """
+        total, lost, over = np.zeros(self.env.trials), np.zeros(self.env.trials, dtype=bool), False
+        for _ in range(HOLD):
+            reward, gone, over = self.env.step(shares)
+            total += np.where(lost, 0.0, reward)
+            lost |= gone
+            if over:
+                break
+        return (1.0 - DISCOUNT) * total / HOLD, lost, over
+
     def _update(self, rollout: SwingRollout, generator: torch.Generator) -> None:
         """Improve the policy by one rollout."""
         every = (rollout.told, rollout.tried, rollout.likely, rollout.gain, rollout.wanted)
@@ -217,14 +232,14 @@ class UniversalPolicy:
                 ratio = torch.exp(spread.log_prob(tried[rows]).sum(-1) - likely[rows])
                 limited = torch.clamp(ratio, 1.0 - CLIP, 1.0 + CLIP)
                 gained = torch.minimum(ratio * gain[rows], limited * gain[rows]).mean()
-                wrong = nn.functional.smooth_l1_loss(self.network.value(told[rows])[:, 0], wanted[rows])
-                loss = 0.5 * wrong - gained
+                wrong = nn.functional.mse_loss(self.network.value(told[rows])[:, 0], wanted[rows])
+                loss = wrong - gained
                 self.optimiser.zero_grad(set_to_none=True)
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.network.parameters(), 0.5)
                 self.optimiser.step()
                 with torch.no_grad():
-                    self.network.log_deviation.clamp_(-3.0, 0.0)
+                    self.network.log_deviation.clamp_(-2.0, 0.0)
 
     def identify(self) -> float:
         """Learn to read the parameters off the newest samples; its RMS error as a share of the bounds' width."""
@@ -271,9 +286,10 @@ class UniversalPolicy:
                     believed = free.clip(free.lower + 0.5 * free.span * (found + 1.0))
                     if step % 8 == 0:
                         rows.append(window)
-                p = env.parameters if told_truth else believed
-                share = self.network.policy(self._told(states[-1], p)).numpy().astype(float)
-                sent = np.clip(share, -1.0, 1.0)
+                if step % HOLD == 0:
+                    p = env.parameters if told_truth else believed
+                    share = self.network.policy(self._told(states[-1], p)).numpy().astype(float)
+                    sent = np.clip(share, -1.0, 1.0)
                 env.step(sent)
                 states.append(env.measured)
                 shares.append(sent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -11,9 +12,10 @@ import pytest
 from retorque.identify.verdict.doubts import scales
 from retorque.identify.verdict.reading import Reading, permuted, turned
 from retorque.identify.verdict.sample import shifted, thinned
-from retorque.identify.verdict.search import Guess, guesses, likely, turn
+from retorque.identify.verdict.search import Guess, guesses, likely, moved, turn
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
+from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
@@ -81,6 +83,38 @@ def test_units_are_found() -> None:
     assert scales(reading).common == pytest.approx(10.0, rel=0.1)
     found = best(replace(well(), torque=10.0 * well().torque), {"scale"})
     assert "divided by" in found.words
+
+
+def test_one_joints_unit_is_found() -> None:
+    found = best(replace(well(), torque=well().torque * np.array([1.0, 1.0, 3.0, 1.0, 1.0, 1.0])), {"scale"})
+    assert f"the torque of {ARM.joint_names[2]} divided by 3" in found.words
+
+
+def test_a_log_without_weight_is_found_at_once() -> None:
+    motion, still = well(), np.zeros_like(well().q)
+    floating = replace(motion, torque=motion.torque - RigidBody(ARM).inverse_dynamics(motion.q, still, still))
+    reading = Reading(ARM, FRICTION, floating[thinned(floating)])
+    found = min(likely(reading), key=lambda guess: guess.fit().score)
+    assert found.cause == "gravity" and reading.fit().score - found.fit().score > 50.0
+
+
+def test_a_load_that_appears_is_found_with_its_mass_and_moment() -> None:
+    motion = well()
+    parameters = Parameters.ideal(ARM).with_payload(1.5, np.array([0.0, 0.0, 0.1]), 0.004 * np.eye(3))
+    loaded, bare = RigidBody(ARM, parameters.total_inertial(ARM), ARM.armature), RigidBody(ARM)
+    state = (motion.q, motion.qd, motion.qdd)
+    extra = (motion.time > 7.5)[:, None] * (loaded.inverse_dynamics(*state) - bare.inverse_dynamics(*state))
+    found = best(replace(motion, torque=motion.torque + extra), {"load"})
+    mass, after = (float(word) for word in re.findall(r"[\d.]+", found.words)[:2])
+    assert "picked up" in found.words and mass == pytest.approx(1.5, abs=0.15) and after == pytest.approx(7.5, abs=1.0)
+    assert "put down" in best(replace(motion, torque=motion.torque - extra), {"load"}).words
+
+
+def test_torques_moved_in_time_keep_their_ends() -> None:
+    motion = well()
+    later = moved(motion, 0.5)
+    np.testing.assert_allclose(later.torque[100:1000], motion.torque[150:1050])
+    np.testing.assert_array_equal(later.torque[-10:], motion.torque[-10:])
 
 
 def test_a_scale_is_only_read_where_the_card_foresees_a_torque() -> None:

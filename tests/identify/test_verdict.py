@@ -18,6 +18,7 @@ from retorque.identify.methods.estimator import fit
 from retorque.identify.regression.layout import Layout
 from retorque.identify.regression.regression import card_belief, compress, learn_noise
 from retorque.identify.verdict.damage import Damage, RawLog, damages
+from retorque.identify.verdict.mistakes import mistakes
 from retorque.identify.verdict.reading import Reading
 from retorque.identify.verdict.sample import KEPT, Sampled, shifted, thinned
 from retorque.identify.verdict.verdict import judge
@@ -108,6 +109,22 @@ def test_every_damage_is_caught_and_most_are_named(log: RawLog, part: int) -> No
     assert not missed
     named = [damage.cause in verdict.causes for damage, verdict in found.values()]
     assert np.mean(named) >= 0.8, [name for name, (d, v) in found.items() if d.cause not in v.causes]
+
+
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_strangers_mistakes_are_caught_and_named(log: RawLog, part: int) -> None:
+    robot = Robot.load("panda")
+    for mistake in mistakes(robot)[part::3]:
+        verdict = judged(robot, mistake, log)
+        assert verdict.verdict != "trust" and mistake.cause in verdict.causes, (mistake.name, verdict)
+
+
+def test_two_mistakes_are_both_named(simulate: Simulate) -> None:
+    motion = simulate("z1", preset("presliding"), seconds=10.0).motion
+    sign = np.array([1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
+    verdict = judge(replace(motion, torque=motion.torque * sign), Robot.load("z1"), preset("presliding"))
+    said = " ".join(verdict.reasons)
+    assert verdict.causes == ("sign",) and "joint2" in said and "joint3" in said and "two things at once" in said
 
 
 def test_the_recorded_robots(shared: Path) -> None:

@@ -142,6 +142,34 @@ def test_a_log_that_is_mostly_impossible_says_which_signal_is(swing, signal: str
     assert cleaned(swing)[1].damage() is None and Dropped().damage() is None
 
 
+def test_one_joints_unit_is_told_from_the_logs(swing) -> None:
+    """The sentence names the joint and what to type."""
+    only = np.arange(6) == 2
+    _, dropped = cleaned(swing, torque=np.where(only, 1e4, swing.torque))
+    assert "efforts of joint 3" in str(dropped.damage()) and "effort_scale = [1, 1, 0.001, 1, 1, 1]" in str(
+        dropped.damage()
+    )
+    _, dropped = cleaned(swing, qd=np.where(only, 500.0, swing.qd))
+    damage = dropped.damage()
+    assert damage is not None and damage.cause == "scale" and "the velocities of joint 3" in str(damage)
+    assert "position_scale = [1, 1, 0.01745, 1, 1, 1]" in str(damage)
+
+
+def test_an_encoder_that_freezes_halfway_is_frozen(swing) -> None:
+    q = swing.q.copy()
+    q[len(q) // 2 :, 1] = q[len(q) // 2, 1]
+    with pytest.raises(DamagedLog, match="frozen; leave those rows out") as refused:
+        check_velocity(q, swing.qd, RATE)
+    assert refused.value.cause == "frozen channel"
+
+
+def test_a_clock_that_begins_anew_several_times_loses_no_row(swing) -> None:
+    count = len(swing.q)
+    clock = np.mod(np.arange(count) / RATE, 0.4 * count / RATE)
+    kept, dropped = cleaned(swing, time=clock)
+    assert len(kept) == count and not dropped.total
+
+
 def test_currents_have_no_limit_of_the_torques(swing) -> None:
     torque, current = (Limits.of(Z1, current=flag).effort for flag in (False, True))
     np.testing.assert_allclose(torque, 3.0 * Z1.torque_limit)

@@ -69,6 +69,11 @@ BENCHES = VerbGroup(
             example="retorque bench impedance-tracking --scale 0.1 --json impedance-tracking.json",
             module="bench.models.impedance_tracking",
         ),
+        "joint-learning": Verb(
+            summary="rigid bodies learnt alone and beside an LSTM, epoch by epoch (hybrid models, Fig. 2)",
+            example="retorque bench joint-learning --trials 10 --picture joint-learning.png --json joint-learning.json",
+            module="bench.models.joint_learning",
+        ),
         "real-logs": Verb(
             summary="identification from recordings of real robots",
             example="retorque bench real-logs --json real-logs.json",

@@ -15,6 +15,8 @@ REACH = 0.02
 """A step that noise alone may make [rad]."""
 STANDS = 0.01
 """Part of its velocity that the slope of a position stays below where it stands still: degrees leave 0.017 of it."""
+STANDING = 0.15
+"""Part of its motion over which a position may stand still before its encoder is called frozen."""
 PATIENCE = 20
 """After so many rows that jumped away the robot really is elsewhere: the log has a hole."""
 
@@ -44,8 +46,8 @@ class Dropped:
     """Rows seen."""
     pieces: int = 0
     """Uninterrupted stretches that were used."""
-    impossible: Counter[str] = field(default_factory=Counter)
-    """Rows with impossible values, by signal: position, velocity, effort."""
+    impossible: dict[str, Array] = field(default_factory=dict)
+    """Rows with impossible values, by signal (position, velocity, effort) and joint."""
     notes: list[str] = field(default_factory=list)
     """What else a reader should know: a file that ends too early, signals that had to be made."""
 
@@ -63,14 +65,29 @@ class Dropped:
         """What it means that so much is impossible, if it is that."""
         if not self.rows or self.counts["rows with impossible values"] < 0.4 * self.rows:
             return None
-        worst, _ = self.impossible.most_common(1)[0]
+        worst = max(self.impossible, key=lambda signal: np.max(self.impossible[signal]))
+        counts = self.impossible[worst]
+        odd = np.flatnonzero(counts > 0.4 * self.rows)
+        some = 0 < len(odd) < len(counts)  # where only some joints are, it is their unit and not the log's
+        whose = f" of joint{'s' * (len(odd) > 1)} {', '.join(str(j + 1) for j in odd)}" if some else ""
+
+        def scale(signal: str, factor: str) -> str:
+            every = ", ".join(factor if j in odd else "1" for j in range(len(counts)))
+            return f"{signal}_scale = [{every}]" if some else f"{signal}_scale = {factor}"
+
+        degrees = f"then say {scale('position', '0.01745')} and {scale('velocity', '0.01745')}"
         hints = {
-            "position": "are they in degrees? then say degrees = true in a mapping file (--columns)",
-            "velocity": "are they in degrees per second, or the clock in another unit?",
-            "effort": "are they in N·m, or currents in A times drive gains at the joint? then say effort_scale",
+            "position": f"are they in degrees? {degrees if some else 'then say degrees = true'}",
+            "velocity": f"are they in degrees per second? {degrees}"
+            + ("" if some else "; or is the clock in another unit? then say time_unit"),
+            "effort": "are they in N·m, or currents in A times drive gains at the joint? "
+            f"from mA, say {scale('effort', '0.001')}",
         }
-        cause = "time unit" if worst == "velocity" and not self.impossible["position"] else "scale"
-        return DamagedLog(cause, f"{self.words()}; the {worst}s are beyond what the robot can do: {hints[worst]}")
+        turned = some or bool(np.any(self.impossible.get("position", 0)))
+        cause = "time unit" if worst == "velocity" and not turned else "scale"
+        name = {"velocity": "velocities"}.get(worst, f"{worst}s")
+        said = f"the {name}{whose} are beyond what the robot can do"
+        return DamagedLog(cause, f"{self.words()}; {said}: {hints[worst]} in a mapping file (--columns)")
 
     def words(self) -> str:
         """One sentence."""
@@ -161,8 +178,21 @@ def check_velocity(q: Array, qd: Array, rate: float) -> None:
         return
     joints = ", ".join(str(index + 1) for index in bad)
     said = f"the velocities of joints {joints} are not the rate of change of their positions"
+    if np.all(_standing(slope[:, bad], qd[:, bad]) > STANDING):
+        raise DamagedLog(
+            "frozen channel",
+            f"{said}; their positions stand still for a part of the log: the encoders are frozen; leave those rows out "
+            "(--rows)",
+        )
     cause, hint = _why_not(slope, qd, bad, size, other)
     raise DamagedLog(cause, f"{said}; {hint}")
+
+
+def _standing(slope: Array, qd: Array) -> Array:
+    """(joints,) part of the time with a velocity during which the position stands still."""
+    fast = np.abs(qd) > 0.25 * np.sqrt(np.mean(np.square(qd), axis=0))
+    still = np.abs(slope) < STANDS * np.abs(qd)
+    return np.sum(fast & still, axis=0) / np.maximum(np.sum(fast, axis=0), 1)
 
 
 def _why_not(slope: Array, qd: Array, bad: Array, size: Array, other: Array) -> tuple[str, str]:
@@ -215,14 +245,15 @@ class Cleaner:
         self.dropped.note("rows with fields that are not numbers", rows[~finite])
         with np.errstate(invalid="ignore"):
             inside = {
-                "position": np.all((position >= self.limits.lower) & (position <= self.limits.upper), axis=1),
-                "effort": np.all(np.abs(effort) <= self.limits.effort, axis=1),
+                "position": (position >= self.limits.lower) & (position <= self.limits.upper),
+                "effort": np.abs(effort) <= self.limits.effort,
             }
             if velocity is not None:
-                inside["velocity"] = np.all(np.abs(velocity) <= self.limits.speed, axis=1)
-        possible = np.all(list(inside.values()), axis=0)
+                inside["velocity"] = np.abs(velocity) <= self.limits.speed
+        possible = np.all(list(inside.values()), axis=(0, 2))
         for signal, good in inside.items():
-            self.dropped.impossible[signal] += int(np.sum(finite & ~good))
+            counts = np.sum(finite[:, None] & ~good, axis=0)
+            self.dropped.impossible[signal] = self.dropped.impossible.get(signal, 0) + counts
         self.dropped.note("rows with impossible values", rows[finite & ~possible])
         empty = np.all(position == 0.0, axis=1) & np.all(effort == 0.0, axis=1)
         self.dropped.note("rows of zeros", rows[finite & possible & empty])
@@ -257,8 +288,7 @@ class Cleaner:
             before = -np.inf  # the clock was set back for good: a new stretch begins
         highest = np.maximum.accumulate(np.concatenate([[before], sequence]))[:-1]
         repeated, backward = sequence == highest, sequence < highest
-        restart = self._restart(sequence)
-        if restart is not None:
+        for restart in self._restarts(sequence):
             fresh = np.maximum.accumulate(np.concatenate([[-np.inf], sequence[restart:]]))[:-1]
             repeated[restart:], backward[restart:] = sequence[restart:] == fresh, sequence[restart:] < fresh
         self.dropped.note("rows with a repeated time", rows[good[repeated]])
@@ -270,13 +300,12 @@ class Cleaner:
         return keep
 
     @staticmethod
-    def _restart(time: Array) -> int | None:
-        """The row at which a clock was set back for good, if there is one."""
+    def _restarts(time: Array) -> list[int]:
+        """The rows at which a clock was set back for good."""
         back = np.flatnonzero(np.diff(time) < -1.0) + 1
-        for index in back[::-1]:
-            if len(time) - index > 20 and np.all(np.diff(time[index : index + 20]) > -1.0):
-                return int(index)
-        return None
+        return [
+            int(index) for index in back if len(time) - index > 20 and np.all(np.diff(time[index : index + 20]) > -1.0)
+        ]
 
     def _jumps(self, rows: Array, time: Array, position: Array) -> Array:
         """Which rows are within reach of the last believed one."""

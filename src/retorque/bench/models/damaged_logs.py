@@ -16,6 +16,7 @@ from retorque.control.computed_torque import ComputedTorque
 from retorque.identify.commands import IdentifySettings, identify
 from retorque.identify.hybrid.recordings import FAST_PERIOD, FourierPath, fourier_paths
 from retorque.identify.verdict.damage import Damage, RawLog, damages
+from retorque.identify.verdict.mistakes import mistakes
 from retorque.identify.verdict.verdict import Verdict
 from retorque.logs.log import Log
 from retorque.loop.loop import Loop
@@ -114,7 +115,8 @@ def rows_of(settings: Settings, name: str, source: str) -> list[Row]:
     rows = [_row(robot, label, Damage(name="as it is", cause="", spoil=lambda log: log), log)]
     main = int(source) < settings.damaged_stand_ins if stand_in else source in (UR10E_LOGS[0], "recorded")
     if main:
-        rows += [_row(robot, label, damage, log) for damage in damages(robot.n, OTHERS.get(name, ()))]
+        every = [*damages(robot.n, OTHERS.get(name, ())), *mistakes(robot)]
+        rows += [_row(robot, label, damage, log) for damage in every]
     report_work(1)
     return rows
 

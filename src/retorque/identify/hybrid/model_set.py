@@ -1,4 +1,4 @@
-"""The eight models of the paper's Table II, identified and trained on one set of recordings, kept as weights files."""
+"""The models of the paper's Tables II and VI, identified and trained on one set of recordings and kept as files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from retorque.identify.hybrid.hybrid import SIGN, InverseDynamics, Residual, Shape
 from retorque.identify.hybrid.recordings import Split, record, together
 from retorque.identify.hybrid.streaming import header_of, read_model, save_model
-from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse, scaling_of, train
+from retorque.identify.hybrid.train_hybrid import HybridTraining, nmse_by_joint, scaling_of, train
 from retorque.identify.methods.adam_regression import AdamRegression, plain_program
 from retorque.identify.methods.sdp import SemidefiniteProgram
 from retorque.identify.methods.virtual import barycentric
@@ -30,6 +30,7 @@ NAMES = (
     "RBD+Sign+LSTM E2E",
     "RBD+Sign+LSTM 2S",
     "RBD+Sign+MLP 2S",
+    "RBD+LSTM 2S",
     "RBD+Sign E2E",
     "RBD+Sign 2S",
     "RBD E2E",
@@ -54,6 +55,11 @@ class Trained:
         """Normalised mean squared torque error on train, validation and test."""
         return self.header["made"]["nmse"]
 
+    @property
+    def failed(self) -> bool:
+        """Whether its training ended in numbers that are none."""
+        return bool(self.header["made"]["failed"])
+
 
 def build(
     robot: Robot,
@@ -61,6 +67,7 @@ def build(
     scale: float,
     seed: int,
     training: HybridTraining,
+    recordings: Callable[[], Split] | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Trained]:
@@ -71,6 +78,7 @@ def build(
         scale: length of the recordings; 1 is the paper's.
         seed: of the recordings and of what the stand-in hides.
         training: how the networks are trained; its seed decides their first weights.
+        recordings: what this scale and seed record, where several trainings share it.
         folder: where weights and checkpoints are kept; None keeps nothing.
         progress: told what is being done and its finished part.
     """
@@ -80,18 +88,24 @@ def build(
     if len(found) == len(NAMES):
         return {name: found[name] for name in NAMES}
     tell = progress or (lambda label, part: None)
-    split = record(robot, scale=scale, seed=seed, progress=lambda part: tell("recording", part))
+    split = (
+        record(robot, scale=scale, seed=seed, progress=lambda part: tell("recording", part))
+        if recordings is None
+        else recordings()
+    )
     tell("semidefinite program", 0.0)
     maker = _Maker(robot, split, training, folder, tell)
-    for name, model, seconds in maker.missing(found):
-        losses = {which: nmse(model, getattr(split, which)) for which in SPLITS}
-        header = header_of(robot, model.shape.as_dict(), {**made, "model": name, "nmse": losses, "seconds": seconds})
+    for name, model, seconds, failed in maker.missing(found):
+        joints = {which: nmse_by_joint(model, getattr(split, which)) for which in SPLITS}
+        losses = {which: float(np.mean(joint)) for which, joint in joints.items()}
+        known = {"nmse": losses, "test_nmse": joints["test"].tolist(), "seconds": seconds, "failed": failed}
+        header = header_of(robot, model.shape.as_dict(), {**made, "model": name, **known})
         found[name] = Trained(model.arrays(), header)
         if folder is not None:
             save_model(_path(folder, name), found[name].arrays, header)
             _checkpoint(folder, name).unlink(missing_ok=True)
         if run is not None:
-            run.note(model=name, seconds=seconds, **losses)
+            run.note(model=name, seconds=seconds, failed=failed, **losses)
     return {name: found[name] for name in NAMES}
 
 
@@ -157,24 +171,29 @@ class _Maker:
         virtual = AdamRegression.spread * torch.randn(len(self.robot.moving_links), 10, generator=generator)
         return replace(ideal, inertial=barycentric(virtual.double()).numpy(), armature=np.zeros(self.robot.n))
 
-    def missing(self, found: dict[str, Trained]) -> Iterator[tuple[str, InverseDynamics, float]]:
-        """Name, model and training seconds of every model that is not yet found, two-step ones first."""
+    def missing(self, found: dict[str, Trained]) -> Iterator[tuple[str, InverseDynamics, float, bool]]:
+        """Name, model, training seconds and failure of every model that is not yet found, two-step ones first."""
         plain, two_step = self._shape(residual="none"), self.signed
         if "RBD+Sign 2S" not in found:
-            yield "RBD+Sign 2S", self._model(plain, two_step), self.signed_seconds
-        if "RBD 2S" not in found:
-            bare, seconds, _ = self._program(NO_FRICTION)
-            yield "RBD 2S", self._model(plain, _without_friction(bare)), seconds
+            yield "RBD+Sign 2S", self._model(plain, two_step), self.signed_seconds, False
+        bare = ("RBD 2S", "RBD+LSTM 2S")
+        if any(name not in found for name in bare):
+            links, seconds, _ = self._program(NO_FRICTION)
+            frictionless = _without_friction(links)
+            if bare[0] not in found:
+                yield bare[0], self._model(plain, frictionless), seconds, False
+            if bare[1] not in found:
+                yield bare[1], *self._train(bare[1], self._shape(), frictionless, frozen=True)
         if "RBD+Sign+LSTM 2S" not in found:
             yield "RBD+Sign+LSTM 2S", *self._train("RBD+Sign+LSTM 2S", self._shape(), two_step, frozen=True)
         joint = ("RBD+Sign+LSTM E2E", "RBD+Sign E2E", "RBD E2E")
         if any(name not in found for name in joint):
-            model, seconds = self._train(joint[0], self._shape(), self._start())
+            model, seconds, failed = self._train(joint[0], self._shape(), self._start())
             assert model.rigid is not None
             learnt = model.rigid.read()
-            yield joint[0], model, seconds
-            yield joint[1], self._model(plain, learnt), seconds
-            yield joint[2], self._model(plain, _without_friction(learnt)), seconds
+            yield joint[0], model, seconds, failed
+            yield joint[1], self._model(plain, learnt), seconds, failed
+            yield joint[2], self._model(plain, _without_friction(learnt)), seconds, failed
         if "LSTM E2E" not in found:
             yield "LSTM E2E", *self._train("LSTM E2E", self._shape(rigid=False), None)
         if "RBD+Sign+MLP 2S" not in found:
@@ -187,18 +206,18 @@ class _Maker:
 
     def _train(
         self, name: str, shape: Shape, start: Parameters | None, frozen: bool = False
-    ) -> tuple[InverseDynamics, float]:
+    ) -> tuple[InverseDynamics, float, bool]:
         begun = time.perf_counter()
         model = self._model(shape, start, frozen)
         settings = self.training
         if settings.published and shape.residual == "mlp":
             settings = replace(settings, steps=1)  # Table IV: a thousand samples a step, not sequences
         checkpoint = None if self.folder is None else _checkpoint(self.folder, name)
-        train(
+        curve = train(
             model,
             self.split,
             settings,
             checkpoint=checkpoint,
             progress=lambda epoch, loss: self.tell(f"{name} (validation {loss:.4f})", epoch / settings.epochs),
         )
-        return model, time.perf_counter() - begun
+        return model, time.perf_counter() - begun, curve.failed

@@ -31,6 +31,10 @@ NO_CLIP = 1e9
 """Beyond the norm of every gradient."""
 STEP_AFTER = 30
 """Epochs after which the paper's learning rate falls to a tenth."""
+FAILED_LOSS = 1e9
+"""Stands in a curve for a loss that was no number, which JSON cannot hold."""
+MOST_TICKS = 200_000
+"""Ticks that are predicted side by side: what a network says of them is kept in memory."""
 log = logging.getLogger(__name__)
 
 
@@ -72,12 +76,12 @@ class HybridTraining:
     """PyTorch's threads."""
 
     @classmethod
-    def as_published(cls, *, epochs: int, seed: int = 0, threads: int = 2) -> HybridTraining:
+    def as_published(cls, *, epochs: int, seed: int = 0, threads: int = 2, batch: int = 1000) -> HybridTraining:
         """Table IV and section IV-F: Adam at 0.004, 1000 sequences of 100 a step, and nothing of our own."""
         return cls(
             epochs=epochs,
             patience=30,
-            batch=1000,
+            batch=batch,
             rate=0.004,
             settle=0,
             thrift=0.0,
@@ -107,6 +111,8 @@ class LossCurve:
     """The epoch whose weights are kept."""
     stopped: bool = False
     """Whether training is over."""
+    failed: bool = False
+    """Whether a loss was no longer a number; the best weights before that are kept."""
 
 
 def scaling_of(split: Split, residual: Array | None) -> Scaling:
@@ -155,14 +161,21 @@ def nmse(model: InverseDynamics, motions: list[Motion], part: str = "all") -> fl
         motions: recordings.
         part: "all", or "stateless" for the rigid body with friction, or "body" for the rigid body alone.
     """
-    total, count = 0.0, 0
-    for motion in motions:
-        stride = model.shape.stride
-        inputs, torque = sequences([motion], len(motion) // stride, stride)
-        error = predict(model, inputs, part) - torque
-        total += float(torch.sum(torch.square(error / model.torque_range).double()))
-        count += error.numel()
-    return total / count
+    return float(np.mean(nmse_by_joint(model, motions, part)))
+
+
+def nmse_by_joint(model: InverseDynamics, motions: list[Motion], part: str = "all") -> Array:
+    """(n,) the same of each joint; motions of one length are predicted side by side."""
+    total, count, stride = np.zeros(model.robot.n), 0, model.shape.stride
+    for length in sorted({len(motion) for motion in motions}):
+        alike = [motion for motion in motions if len(motion) == length]
+        together = max(1, MOST_TICKS // length)
+        for first in range(0, len(alike), together):
+            inputs, torque = sequences(alike[first : first + together], length // stride, stride)
+            error = (predict(model, inputs, part) - torque) / model.torque_range
+            total += torch.sum(torch.square(error).double(), dim=(0, 1)).numpy()
+            count += error.shape[0] * error.shape[1]
+    return np.asarray(total / count)
 
 
 @torch.no_grad()
@@ -194,6 +207,9 @@ def train(
         checkpoint: a file written after every epoch; training goes on from it where it exists and belongs to these
             settings.
         progress: told the number of finished epochs and the last validation loss.
+
+    Returns:
+        The losses; a training whose loss became no number ends there and is marked as failed.
     """
     torch.set_num_threads(settings.threads)
     data = _prepared(model, sequences(split.train, settings.steps, model.shape.stride))
@@ -207,15 +223,14 @@ def train(
     for epoch in range(len(curve.train), settings.epochs):
         if curve.stopped:
             break
-        curve.train.append(_epoch(model, data, optimiser, settings, epoch))
-        loss = nmse(model, split.validation)
-        curve.validation.append(loss)
-        if not np.isfinite(loss):
-            raise RetorqueError(f"training diverged in epoch {epoch}; lower the learning rate ({settings.rate})")
-        if curve.best < 0 or loss < curve.validation[curve.best]:
+        learnt, loss = _epoch(model, data, optimiser, settings, epoch), nmse(model, split.validation)
+        curve.failed = not np.isfinite(loss)
+        for losses, value in ((curve.train, learnt), (curve.validation, loss)):
+            losses.append(value if np.isfinite(value) else FAILED_LOSS)
+        if not curve.failed and (curve.best < 0 or loss < curve.validation[curve.best]):
             curve.best = epoch
             best = {key: value.clone() for key, value in model.state_dict().items()}
-        curve.stopped = epoch - curve.best >= settings.patience
+        curve.stopped = curve.failed or epoch - curve.best >= settings.patience
         if checkpoint is not None:
             save_checkpoint(checkpoint, model, optimiser, {"curve": asdict(curve), "identity": identity}, best)
         if progress:

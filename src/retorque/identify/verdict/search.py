@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from retorque.identify.verdict.doubts import scales, shifts
+from retorque.identify.verdict.load_step import appeared
 from retorque.identify.verdict.reading import Fit, Reading, mirrored, permuted, turned
 from retorque.identify.verdict.sample import shifted
 from retorque.logs.motion import Motion
@@ -25,6 +27,12 @@ CANDIDATES = 4
 """Large delays that are tried."""
 ROOM = 0.35
 """Part of the samples that a delay must leave."""
+UNEVEN = 1.5
+"""Factor between a joint's torque and the others' that is tried."""
+
+
+Change = Callable[[Motion], Motion]
+"""What a log becomes when it is read otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +40,14 @@ class Guess:
     """One other way to read a log."""
 
     cause: str
-    """In the words of a verdict: permutation, sign, time shift, joint offset, wrong robot."""
+    """In the words of a verdict: permutation, sign, scale, gravity, load, time shift, joint offset, wrong robot."""
     words: str
     """What it would mean, for a sentence that begins with "the log fits far better"."""
     reading: Reading
     torque: Array | None = None
     """(samples, n) where only the torques are read otherwise."""
+    change: Change | None = None
+    """The same for any part of the log, where it can be made good in the file."""
 
     def fit(self) -> Fit:
         """How well the robot explains it."""
@@ -46,6 +56,7 @@ class Guess:
 
 def likely(reading: Reading) -> Iterator[Guess]:
     """The few mistakes that may leave a good fit, cheap enough to be tried on every log."""
+    yield _weightless(reading)
     for i in range(reading.robot.n - 1):
         yield _swap(reading, i, i + 1, "all")
 
@@ -63,30 +74,65 @@ def guesses(reading: Reading, motion: Motion, at: Array) -> Iterator[Guess]:
     yield from _delays(reading, motion, at)
     yield from _orders(reading)
     yield from _offsets(reading)
+    yield from loads(reading)
     yield from _robots(reading)
 
 
+def _efforts(reading: Reading, cause: str, words: str, change: Change) -> Guess:
+    """A guess about the torques alone, which shares what is known of the motion."""
+    return Guess(cause=cause, words=words, reading=reading, torque=change(reading.motion).torque, change=change)
+
+
+def _motions(reading: Reading, cause: str, words: str, change: Change) -> Guess:
+    """A guess about the motion."""
+    return Guess(cause=cause, words=words, reading=reading.other(change(reading.motion)), change=change)
+
+
 def _sizes(reading: Reading) -> Iterator[Guess]:
-    factor = scales(reading).common
-    if np.isfinite(factor) and max(factor, 1.0 / factor) > 2.0:
+    found, n = scales(reading), reading.robot.n
+    factor = found.common
+    if not np.isfinite(factor):
+        return
+    if max(factor, 1.0 / factor) > 2.0:
         words = f"with the torques divided by {factor:.3g}: units, gear ratios or drive gains"
-        yield Guess(cause="scale", words=words, reading=reading, torque=reading.motion.torque / factor)
+        yield _efforts(reading, "scale", words, _scaled(np.full(n, 1.0 / factor)))
+    for j in np.flatnonzero(found.joint > 0.0):  # NaN where a joint says nothing
+        others = np.delete(found.joint, j)
+        others = others[others > 0.0]
+        if not len(others):
+            continue
+        one = float(found.joint[j] / np.median(others))
+        if max(one, 1.0 / one) > UNEVEN:
+            size = np.ones(n)
+            size[j] = 1.0 / one
+            words = f"with the torque of {reading.robot.joint_names[j]} divided by {one:.2g}: its unit, gear or gain"
+            yield _efforts(reading, "scale", words, _scaled(size))
+
+
+def _scaled(size: Array) -> Change:
+    return lambda motion: replace(motion, torque=motion.torque * size)
+
+
+def _weightless(reading: Reading) -> Guess:
+    """Drivers of torque-controlled arms often leave out the weight that they carry themselves."""
+
+    def with_weight(motion: Motion) -> Motion:
+        still = np.zeros_like(motion.q)
+        return replace(motion, torque=motion.torque + reading.body.inverse_dynamics(motion.q, still, still))
+
+    words = "with the arm's weight added to the torques: the log seems to leave gravity out"
+    return _efforts(reading, "gravity", words, with_weight)
 
 
 def _signs(reading: Reading) -> Iterator[Guess]:
-    joint = reading.robot.joint_names
-    for j in range(reading.robot.n):
-        sign = np.ones(reading.robot.n)
+    joint, n = reading.robot.joint_names, reading.robot.n
+    for j in range(n):
+        sign = np.ones(n)
         sign[j] = -1.0
-        torque = reading.motion.torque * sign
-        yield Guess(
-            cause="sign", words=f"with the torque of {joint[j]} counted the other way", reading=reading, torque=torque
-        )
-        other = reading.other(mirrored(reading.motion, j))
-        yield Guess(cause="sign", words=f"with the position of {joint[j]} counted the other way", reading=other)
-    yield Guess(
-        cause="sign", words="with all torques counted the other way", reading=reading, torque=-reading.motion.torque
-    )
+        yield _efforts(reading, "sign", f"with the torque of {joint[j]} counted the other way", _scaled(sign))
+        words = f"with the position of {joint[j]} counted the other way"
+        yield _motions(reading, "sign", words, partial(mirrored, joint=j))
+    yield _efforts(reading, "sign", "with all torques counted the other way", _scaled(np.full(n, -1.0)))
 
 
 def _delays(reading: Reading, motion: Motion, at: Array) -> Iterator[Guess]:
@@ -96,11 +142,15 @@ def _delays(reading: Reading, motion: Motion, at: Array) -> Iterator[Guess]:
         if np.mean(there) < ROOM:
             continue
         words = f"with the torques read {abs(1000.0 * seconds):.0f} ms {'later' if seconds > 0 else 'earlier'}"
-        if np.all(there):
-            yield Guess(cause="time shift", words=words, reading=reading, torque=torque)
-        else:
-            some = reading.other(reading.motion[there])
-            yield Guess(cause="time shift", words=words, reading=some, torque=torque[there])
+        some = reading if np.all(there) else reading.other(reading.motion[there])
+        change = partial(moved, seconds=seconds)
+        yield Guess(cause="time shift", words=words, reading=some, torque=torque[there], change=change)
+
+
+def moved(motion: Motion, seconds: float) -> Motion:
+    """The motion with its torques read `seconds` later; the ends keep their own."""
+    torque, there = shifted(motion, np.arange(len(motion)), seconds)
+    return replace(motion, torque=np.where(there[:, None], torque, motion.torque))
 
 
 def _correlated(reading: Reading, motion: Motion) -> tuple[float, ...]:
@@ -157,9 +207,8 @@ def _swap(reading: Reading, i: int, j: int, what: str) -> Guess:
 
 
 def _order(reading: Reading, order: Array, what: str, words: str) -> Guess:
-    if what == "torque":
-        return Guess(cause="permutation", words=words, reading=reading, torque=reading.motion.torque[:, order])
-    return Guess(cause="permutation", words=words, reading=reading.other(permuted(reading.motion, order, what)))
+    make = _efforts if what == "torque" else _motions
+    return make(reading, "permutation", words, partial(permuted, order=order, what=what))
 
 
 def _signal(what: str) -> str:
@@ -180,7 +229,22 @@ def _offsets(reading: Reading) -> Iterator[Guess]:
 def turn(reading: Reading, joint: int, angle: float) -> Guess:
     """A joint's zero elsewhere."""
     words = f"with {np.rad2deg(angle):.0f} degrees added to the position of {reading.robot.joint_names[joint]}"
-    return Guess(cause="joint offset", words=words, reading=reading.other(turned(reading.motion, joint, angle)))
+    return _motions(reading, "joint offset", words, partial(turned, joint=joint, angle=angle))
+
+
+def loads(reading: Reading) -> Iterator[Guess]:
+    """A mass at the hand that comes or goes: the moment at which it explains most."""
+    found = appeared(reading, reading.fit())
+    if found is None:
+        return
+    done = "picked up" if found.mass > 0.0 else "put down"
+    after = found.time - float(reading.motion.time[0])
+    words = f"with a load of {abs(found.mass):.2g} kg {done} after {after:.1f} s: use the rows before or after it"
+
+    def without(motion: Motion) -> Motion:
+        return replace(motion, torque=motion.torque - found.torque(reading.body, motion))
+
+    yield _efforts(reading, "load", words, without)
 
 
 def _robots(reading: Reading) -> Iterator[Guess]:

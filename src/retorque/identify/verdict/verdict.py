@@ -52,8 +52,8 @@ class Verdict:
 
     verdict: Word
     causes: tuple[str, ...] = ()
-    """Words: permutation, sign, scale, time shift, joint offset, time unit, dead channel, frozen channel, zeros, wrong
-    robot, no motion, unexplained."""
+    """Words: permutation, sign, scale, gravity, load, time shift, joint offset, time unit, dead channel,
+    frozen channel, zeros, wrong robot, no motion."""
     reasons: tuple[str, ...] = ()
     """Sentences: what speaks against it, and what to try."""
     evidence: dict[str, Any] = field(default_factory=dict)
@@ -129,7 +129,8 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
     if suspicious or gain > BETTER:
         best, gain = _best(guesses(reading, motion, at), fit, (best, gain))
     if best is not None and gain > (SLIGHT if best.cause == "joint offset" else BETTER):
-        _blame(case, best, gain, moving & ~noisy)
+        told = moving & ~noisy
+        _blame(case, best, _beside(best, motion, at, told), gain, told)
     if not case.level:  # only where the motion is understood does a scale mean anything
         _scale(case, robot, scale, moving)
     if case.level and not case.causes:
@@ -140,12 +141,28 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
     return case.end(evidence)
 
 
-def _blame(case: Case, best: Guess, gain: float, moving: Array) -> None:
+def _blame(case: Case, best: Guess, beside: Guess | None, gain: float, moving: Array) -> None:
     """Say what the best other reading means; one that leaves most unexplained is no explanation."""
-    if best.cause != "wrong robot" and float(np.max(best.fit().share[moving])) > MUCH:
+    last = beside or best
+    if last.cause != "wrong robot" and float(np.max(last.fit().share[moving])) > MUCH:
         case.add(2, "no other reading of the log explains it: is it another robot?", "wrong robot")
         return
-    case.add(2 if gain > CLEAR else 1, f"the log fits far better {best.words}", best.cause)
+    words = best.words if beside is None else f"{best.words}, and {beside.words}"
+    case.add(2 if gain > CLEAR else 1, f"the log fits far better {words}", best.cause)
+    if beside is not None:
+        case.add(0, "two things at once: make good the first and look again", beside.cause)
+
+
+def _beside(best: Guess, motion: Motion, at: Array, moving: Array) -> Guess | None:
+    """A second thing that is wrong, where the first leaves much unexplained."""
+    fit = best.fit()
+    much = np.max(fit.share[moving]) > MUCH or np.max(fit.backwards[moving]) > DRIVING
+    if best.change is None or not much:
+        return None
+    changed = best.change(motion)
+    again = best.reading.other(changed[at])
+    found, gain = _best(guesses(again, changed, at), again.fit(), (None, 0.0))
+    return found if found is not None and gain > BETTER and found.change is not None else None
 
 
 def _suspicions(case: Case, reading: Reading, fit: Fit, held: Array, moving: Array, shift: Shifts) -> bool:

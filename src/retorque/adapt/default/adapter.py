@@ -19,8 +19,8 @@ from retorque.robots.state import State
 from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
-"""Squared Mahalanobis distances of an innovation: above the first something has changed, above the second if the
-network sees a push as well; below the last it is over."""
+"""Squared Mahalanobis distances of an innovation: above the first something has changed, above the second nothing is
+learnt where the network sees a push; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
 AGE, SNAPSHOT = 0.8, 0.2
@@ -93,6 +93,7 @@ class Default(TamRecursive):
         "_fresh_root",
         "_fresher",
         "_stale",
+        "_stale_for",
         "_felt",
         "_under_touch",
         "_walked",
@@ -123,9 +124,9 @@ class Default(TamRecursive):
         self._old_means = np.zeros((count, self.trials, size))
         self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
-        # Noise, what is never explained, and what an estimate of that age usually misses beyond its doubt.
-        self._old_sizes = np.full((count, 3, self.trials, self.robot.n), np.inf)
+        self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         self._stale = np.zeros((self.trials, self.robot.n))
+        self._stale_for = np.zeros(self.trials)
         overlap = max(1.0, (self._samples - 1) / self._stride)
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
@@ -152,9 +153,10 @@ class Default(TamRecursive):
         old, old_spread = self._of(self._old_means[0], self._old_roots[0], equation)
         before = self._distance(old, old_spread, equation.noise_factor, old=True)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
-        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed)
         creeping = ripe & (before > CREEPING)
-        sudden = (distance > SUSPECT) | (self._touching & (distance > PUSHED))
+        sudden = distance > SUSPECT
+        held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
+        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -187,7 +189,7 @@ class Default(TamRecursive):
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & (self._rest < REST)
+        equation.accepted &= ~self.disputed & ~held & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -336,27 +338,28 @@ class Default(TamRecursive):
     def _forget_noise(self, which: Array, crept: Array) -> None:
         """What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before."""
         self._evidence = np.where(crept, self._old_evidence[0], self._evidence)
-        noise, total, _ = np.minimum(self._old_sizes[0], self._sizes)
+        noise, total = np.minimum(self._old_sizes[0], self._sizes)
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
 
     @property
     def _sizes(self) -> Array:
-        """(3, trials, n) variances of noise, of what is never explained, and of what an old estimate misses."""
-        return np.stack([self._noise, self._disturbance.total, self._stale])
+        """(2, trials, n) variances of noise, and of what is never explained."""
+        return np.stack([self._noise, self._disturbance.total])
 
     def _learn_stale(self, innovation: Array, spread: Array, equation: Equation, use: Array) -> None:
         """By how much an estimate of that age misses, beyond what it and the noise allow, while all is well."""
         noise = self._noise * max(1.0, equation.noise_factor) + self._disturbance.total
         beyond = innovation**2 - np.sum(spread**2, axis=1) - noise
-        self._stale += self._step / STALE * use[:, None] * (beyond - self._stale)
-        np.maximum(self._stale, 0.0, out=self._stale)
+        self._stale_for += self._step * use
+        rate = use * self._step / np.clip(self._stale_for, self._step, STALE)  # a mean of what there is, at first
+        self._stale = np.maximum(self._stale + rate[:, None] * (beyond - self._stale), 0.0)
 
     def _distance(self, innovation: Array, spread: Array, factor: float, *, old: bool = False) -> Array:
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(innovation.shape[-1])
-        noise, total, stale = np.minimum(self._old_sizes[0], self._sizes)
-        covariance[:, index, index] += noise * max(1.0, factor) + total + old * stale
+        noise, total = np.minimum(self._old_sizes[0], self._sizes)
+        covariance[:, index, index] += noise * max(1.0, factor) + total + old * self._stale
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 
     def _answer(self, external: Array, own: Array) -> None:

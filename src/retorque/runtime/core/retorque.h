@@ -135,9 +135,9 @@ typedef struct {
   int walk_every;            /* updates between two steps of a touch that wanders */
   int hand_link, arm_link, carrier; /* -1: on the ground */
   int payload_doubts;
-  const int *counts;         /* (6 + n) numbers of each explanation */
+  const int *counts;         /* (7 + n) numbers of each explanation */
   const double *deviations;  /* of all of them, one after another */
-  const double *odds, *keep; /* (6 + n) log odds beforehand; what a number keeps of its value in an update */
+  const double *odds, *keep; /* (7 + n) log odds beforehand; what a number keeps of its value in an update */
   const double *armature;    /* (n) of the ideal robot that the tick follows [kg m2] */
   const double *closed_root; /* (n, 15, 15) of the first covariance */
   const double *payload_shift, *payload_doubt; /* (size, 11), (size, payload_doubts) */

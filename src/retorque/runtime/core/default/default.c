@@ -67,7 +67,7 @@ void rt_default_reset(rt_core *core) {
   memset(p->stale, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
-    for (int j = 0; j < 3 * n; j++) p->old_sizes[k * 3 * n + j] = INFINITY;
+    for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
   }
   p->state->own_since = INFINITY;
   begin(core);
@@ -80,12 +80,12 @@ static double less(double a, double b) { return a < b ? a : b; }
 static double distance_of(const rt_core *core, const double *innovation, const double *spread, double factor, int old) {
   const rt_recursive_part *r = &core->recursive;
   const int n = core->model->robot.n;
-  const double *noise = core->defaults.old_sizes, *total = noise + n, *stale = total + n;
+  const double *noise = core->defaults.old_sizes, *total = noise + n;
   double covariance[MOST * MOST], white[MOST], sum = 0.0;
   rt_gram(spread, n, r->filter.size, r->filter.step, covariance);
   for (int j = 0; j < n; j++) {
     covariance[j * n + j] += less(noise[j], r->noise[j]) * (factor > 1.0 ? factor : 1.0) + less(total[j], r->total[j]);
-    if (old) covariance[j * n + j] += less(stale[j], core->defaults.stale[j]);
+    if (old) covariance[j * n + j] += core->defaults.stale[j];
     white[j] = innovation[j];
   }
   rt_cholesky(covariance, n);
@@ -98,7 +98,9 @@ static double distance_of(const rt_core *core, const double *innovation, const d
 static void learn_stale(rt_core *core, const double *innovation, const double *spread, double factor) {
   const rt_recursive_part *r = &core->recursive;
   const int n = core->model->robot.n, step = r->filter.step;
-  const double rate = step_of(core->model) / core->model->defaults.stale;
+  double *time = &core->defaults.state->stale_for;
+  *time += step_of(core->model);
+  const double rate = step_of(core->model) / less(*time, core->model->defaults.stale); /* at first a mean of all */
   for (int j = 0; j < n; j++) {
     double variance = r->noise[j] * (factor > 1.0 ? factor : 1.0) + r->total[j], *stale = core->defaults.stale + j;
     for (int k = 0; k < step; k++) variance += spread[j * step + k] * spread[j * step + k];
@@ -155,7 +157,7 @@ static void allow(rt_core *core) {
     double *total = core->recursive.total + j;
     *total = size[j] > *total ? size[j] : *total;
     for (int age = 0; age < core->model->defaults.snapshots; age++) {
-      double *old = core->defaults.old_sizes + (3 * age + 1) * n + j;
+      double *old = core->defaults.old_sizes + (2 * age + 1) * n + j;
       *old = size[j] > *old ? size[j] : *old;
     }
   }
@@ -282,14 +284,13 @@ static void keep_snapshots(rt_core *core) {
     const rt_filter from = kept(core, age + 1), to = kept(core, age);
     copy(&from, &to);
     p->old_evidence[age] = p->old_evidence[age + 1];
-    memcpy(p->old_sizes + age * 3 * n, p->old_sizes + (age + 1) * 3 * n, sizeof(double) * (size_t)(3 * n));
+    memcpy(p->old_sizes + age * 2 * n, p->old_sizes + (age + 1) * 2 * n, sizeof(double) * (size_t)(2 * n));
   }
   const rt_filter newest = kept(core, last);
   copy(&r->filter, &newest);
   p->old_evidence[last] = r->state->evidence;
-  memcpy(p->old_sizes + last * 3 * n, r->noise, sizeof(double) * (size_t)n);
-  memcpy(p->old_sizes + (last * 3 + 1) * n, r->total, sizeof(double) * (size_t)n);
-  memcpy(p->old_sizes + (last * 3 + 2) * n, p->stale, sizeof(double) * (size_t)n);
+  memcpy(p->old_sizes + last * 2 * n, r->noise, sizeof(double) * (size_t)n);
+  memcpy(p->old_sizes + (last * 2 + 1) * n, r->total, sizeof(double) * (size_t)n);
 }
 
 /* What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before. */
@@ -323,9 +324,10 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
   const double before = distance_of(core, old, p->old_spread, e->factor, 1);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
-  if (usable && ripe && !s->disputed) learn_stale(core, old, p->old_spread, e->factor);
   const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect || (r->state->touching && distance > d->pushed);
+  const int sudden = distance > d->suspect;
+  const int held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
+  if (usable && ripe && !s->disputed && !held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -362,7 +364,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && !held && s->rest < d->rest;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }

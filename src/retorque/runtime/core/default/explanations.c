@@ -1,12 +1,12 @@
 /* Explanations that compete for a mismatch: a touch from outside, a payload, a drive, one joint.
  *
  * Each is y = H x + noise with x ~ N(0, prior) at first and a random walk back to it; its likelihood is kept over time.
- * In order: nothing, a wrench at the hand, a force at the arm, any torques, a payload with a common factor of the
- * drives, friction of all joints that is not the same everywhere, and each joint's own gain, bias and friction.
+ * In order: nothing, a wrench at the hand, a force at the arm, any torques, light ones that last, a payload with
+ * a common factor of the drives, friction of all joints that is not the same everywhere, and each joint's own gain, bias and friction.
  */
 #include "internal.h"
 
-enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND = 1, ARM = 2, ANYTHING = 3, PAYLOAD = 4, FRICTION = 5, JOINTS = 6 };
+enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND, ARM, ANYTHING, LIGHT, PAYLOAD, FRICTION, JOINTS };
 enum { OWN = 4 }; /* numbers of a joint: gain, bias, friction, viscous friction */
 
 /* Where an explanation's numbers begin among all means, and among all covariances. */
@@ -130,6 +130,7 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) rows[i * n + j] = i == j ? -1.0 : 0.0;
   take(core, ANYTHING, y, rows, noise);
+  take(core, LIGHT, y, rows, noise);
   rt_pose pose[MOST];
   rt_motion motion[MOST];
   rt_place(&model->robot, e->position, pose);
@@ -194,7 +195,7 @@ static int small_friction(const rt_core *core) {
 int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double *evidence = core->defaults.evidence;
   double outside = evidence[NOTHING];
-  for (int k = HAND; k <= ANYTHING; k++) outside = evidence[k] > outside ? evidence[k] : outside;
+  for (int k = HAND; k <= LIGHT; k++) outside = evidence[k] > outside ? evidence[k] : outside;
   int best = 0;
   for (int j = 1; j < core->model->robot.n; j++)
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;

@@ -19,7 +19,7 @@ PAYLOAD_NUMBERS, JOINT_NUMBERS = 11, 4
 def default_constants(adapter: Default) -> Constants:
     """Everything that the default adapter's core needs beside `tam-recursive`'s."""
     robot, told, opened = adapter.robot, adapter._explanations, adapter._reopening
-    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told.payload, *told.joints)
+    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told._light, told.payload, told.friction, *told.joints)
     hand_link, hand_place = _point(robot.end_effector, adapter._ideal)
     arm_link, arm_place = _point(told._links, adapter._ideal)
     payload_shift, payload_doubt = _payload(opened, adapter.model.size)
@@ -50,6 +50,7 @@ def default_constants(adapter: Default) -> Constants:
         "weight": told._weight,
         "own_width": explanations.OWN_WIDTH,
         "inflation": reopening.INFLATION,
+        "most_friction": told._most_friction,
         "most_mass": told._most_mass,
         "reach": told._reach,
         "gone": explanations.GONE,
@@ -81,6 +82,7 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
+        "stale": default.STALE,
     }
 
 

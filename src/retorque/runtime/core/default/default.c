@@ -36,6 +36,13 @@ static rt_filter undo_of(const rt_core *core) {
   return found;
 }
 
+static rt_filter fresh_of(const rt_core *core) {
+  rt_filter found = core->recursive.filter;
+  found.mean = core->defaults.fresh_mean;
+  found.root = core->defaults.fresh_root;
+  return found;
+}
+
 /* The prior, gains believed near one. */
 static void begin(rt_core *core) {
   const rt_model *model = core->model;
@@ -57,6 +64,7 @@ void rt_default_reset(rt_core *core) {
   const int n = model->robot.n;
   memset(p->state, 0, sizeof *p->state);
   memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
+  memset(p->stale, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
@@ -69,7 +77,7 @@ void rt_default_reset(rt_core *core) {
 /* What counts as noise, and as what is never explained: never more than before a mismatch began. */
 static double less(double a, double b) { return a < b ? a : b; }
 
-static double distance_of(const rt_core *core, const double *innovation, const double *spread, double factor) {
+static double distance_of(const rt_core *core, const double *innovation, const double *spread, double factor, int old) {
   const rt_recursive_part *r = &core->recursive;
   const int n = core->model->robot.n;
   const double *noise = core->defaults.old_sizes, *total = noise + n;
@@ -77,12 +85,28 @@ static double distance_of(const rt_core *core, const double *innovation, const d
   rt_gram(spread, n, r->filter.size, r->filter.step, covariance);
   for (int j = 0; j < n; j++) {
     covariance[j * n + j] += less(noise[j], r->noise[j]) * (factor > 1.0 ? factor : 1.0) + less(total[j], r->total[j]);
+    if (old) covariance[j * n + j] += core->defaults.stale[j];
     white[j] = innovation[j];
   }
   rt_cholesky(covariance, n);
   rt_forward_substitute(covariance, n, white);
   for (int j = 0; j < n; j++) sum += white[j] * white[j];
   return sum;
+}
+
+/* By how much an estimate of that age misses, beyond what it and the noise allow, while all is well. */
+static void learn_stale(rt_core *core, const double *innovation, const double *spread, double factor) {
+  const rt_recursive_part *r = &core->recursive;
+  const int n = core->model->robot.n, step = r->filter.step;
+  double *time = &core->defaults.state->stale_for;
+  *time += step_of(core->model);
+  const double rate = step_of(core->model) / less(*time, core->model->defaults.stale); /* at first a mean of all */
+  for (int j = 0; j < n; j++) {
+    double variance = r->noise[j] * (factor > 1.0 ? factor : 1.0) + r->total[j], *stale = core->defaults.stale + j;
+    for (int k = 0; k < step; k++) variance += spread[j * step + k] * spread[j * step + k];
+    *stale += rate * (innovation[j] * innovation[j] - variance - *stale);
+    if (*stale < 0.0) *stale = 0.0;
+  }
 }
 
 /* Mass beyond the ideal last link's that can be put down, as far as the estimate knows [kg]. */
@@ -120,6 +144,24 @@ static void open_to(rt_core *core, int verdict) {
   widen(core, count);
   copy_to_kept(core);
   p->state->disputed = 0;
+}
+
+/* It is friction that the estimate cannot describe: learn on from the newest one, and expect as much of it. */
+static void allow(rt_core *core) {
+  const int n = core->model->robot.n;
+  const rt_filter fresh = fresh_of(core);
+  double size[MOST];
+  copy(&fresh, &core->recursive.filter);
+  rt_explanations_friction(core, size);
+  for (int j = 0; j < n; j++) {
+    double *total = core->recursive.total + j;
+    *total = size[j] > *total ? size[j] : *total;
+    for (int age = 0; age < core->model->defaults.snapshots; age++) {
+      double *old = core->defaults.old_sizes + (2 * age + 1) * n + j;
+      *old = size[j] > *old ? size[j] : *old;
+    }
+  }
+  core->defaults.state->disputed = 0;
 }
 
 /* The unknowns of a touch are others than before: back to their prior, others kept. */
@@ -185,7 +227,10 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     rt_explanations_take(core, e, innovation, noise);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
-    if (verdict > -2 && s->rest < d->rest) open_to(core, verdict); /* who stands still may be leaning on something */
+    if (s->rest < d->rest) { /* who stands still may be leaning on something */
+      if (verdict == n) allow(core);
+      else if (verdict > -2) open_to(core, verdict);
+    }
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
@@ -193,7 +238,17 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
   const int gone = (distance < d->clear && rt_explanations_over(core)) || unseen;
   const int over = s->disputed && !r->state->touching && gone;
   s->calm_for = over ? s->calm_for + step_of(model) : 0.0;
+  const rt_filter fresh = fresh_of(core);
+  if (over) {
+    double expected[MOST], left[MOST];
+    rt_predict(model, &fresh, e->rows, expected, core->defaults.old_spread);
+    for (int j = 0; j < n; j++) left[j] = e->torque[j] - e->prior[j] - expected[j];
+    s->fresher += distance - distance_of(core, left, core->defaults.old_spread, e->factor, 0);
+  } else {
+    s->fresher = 0.0;
+  }
   if (s->disputed && s->calm_for >= d->calm) {
+    if (s->fresher > 0.0) copy(&fresh, &core->recursive.filter); /* what was learnt while it began was its own */
     s->refuted = 0.0;
     s->disputed = 0;
   }
@@ -263,14 +318,16 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     for (int k = 0; k < step; k++) variance += spread[j * step + k] * spread[j * step + k];
     r->uncertain[j] = sqrt(variance);
   }
-  double distance = distance_of(core, innovation, spread, e->factor);
-  const rt_filter oldest = kept(core, 0), undo = undo_of(core);
+  double distance = distance_of(core, innovation, spread, e->factor, 0);
+  const rt_filter oldest = kept(core, 0), undo = undo_of(core), fresh = fresh_of(core);
   rt_predict(model, &oldest, e->rows, expected, p->old_spread);
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
-  const double before = distance_of(core, old, p->old_spread, e->factor);
+  const double before = distance_of(core, old, p->old_spread, e->factor, 1);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect || (r->state->touching && distance > d->pushed);
+  const int sudden = distance > d->suspect;
+  const int held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
+  if (usable && ripe && !s->disputed && !held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -279,6 +336,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     s->refuted += 1.0;
     s->own_since = INFINITY;
   }
+  if (begins) copy(&r->filter, &fresh);
   const int astray = s->disputed && s->under_touch && distance > d->worse * before + d->suspect;
   if (astray) {
     s->under_touch = 0;
@@ -293,11 +351,11 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins || lasts || astray) {
     rt_predict(model, &r->filter, e->rows, expected, spread);
     for (int j = 0; j < n; j++) innovation[j] = e->torque[j] - e->prior[j] - expected[j];
-    distance = distance_of(core, innovation, spread, e->factor);
+    distance = distance_of(core, innovation, spread, e->factor, 0);
   }
   if (begins) {
     rt_explanations_restart(core);
-    s->disputed_for = s->calm_for = s->unseen_for = 0.0;
+    s->disputed_for = s->calm_for = s->unseen_for = s->fresher = 0.0;
     s->under_touch = 0;
     s->disputed = 1;
   }
@@ -306,7 +364,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && !held && s->rest < d->rest;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }

@@ -72,8 +72,10 @@ int main(int argc, char **argv) {
     rt_observe(core, time, position, velocity, torque);
     const double middle = seconds();
     if (model->learn_every && tick % model->learn_every == 0) { /* here, or in one other thread */
-      if (rt_learn(core, belief)) rt_adopt(core, belief);
-      learning[learnt++] = seconds() - middle;
+      if (rt_learn(core, belief)) {
+        rt_adopt(core, belief);
+        learning[learnt++] = seconds() - middle;
+      }
     }
     const double after = seconds();
     /* ... compute your controller's nominal torque (gravity included), then ... */

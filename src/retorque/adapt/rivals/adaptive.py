@@ -26,11 +26,11 @@ class AdaptiveSettings:
     """Time over which the prediction error is averaged [s]."""
     stride: float = 0.010
     """Time between steps of the parameters [s]."""
-    composite: float = 0.3
+    composite: float = 0.6
     """Size of a step on the prediction error; 1: the error of this window vanishes."""
     tracking: float = 0.05
     """Size of a step on the velocity that is lacking."""
-    damping: float = 15.0
+    damping: float = 40.0
     """Torque for each rad/s that is lacking, times the joint's inertia at home [1/s]."""
     noise: float = 0.6
     """Prediction errors are taken to be this uncertain, times friction_max / 3 of the joint [N·m]."""

@@ -240,7 +240,7 @@ def test_an_act_that_sees_pictures_needs_a_camera_and_its_own_name(tmp_path: Pat
     policy.reset(state)
     told = policy.act(state)
     assert told.position.shape == (1, 7) and np.abs(told.position - PANDA.home).max() < 0.1
-    assert told.gripper is not None and told.gripper[0] == pytest.approx(OPEN, abs=0.02)
+    assert told.gripper is not None and CLOSED <= told.gripper[0] < 0.01  # it closes at once
 
 
 def test_training_goes_on_where_it_stopped_and_its_weights_act(tmp_path: Path) -> None:

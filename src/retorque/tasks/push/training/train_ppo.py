@@ -95,7 +95,8 @@ def train(settings: PpoTraining) -> Path:
     levels = LEVELS[:1] if settings.place_only else LEVELS
     learner.run(learner.updates_of(settings.imagined), levels)
     env.world = world(False)
-    learner.ppo = PpoSettings(learning_rate=3e-4)
+    if settings.imagined:
+        learner.ppo = PpoSettings(learning_rate=3e-4)  # what was imagined is only to be mended
     learner.run(learner.updates_of(settings.imagined) + learner.updates_of(settings.steps), levels)
     draw_curves(folder.metrics(), settings.out / "curves.png")
     made = {

@@ -130,4 +130,4 @@ def test_what_is_mistyped_is_refused() -> None:
     with pytest.raises(RetorqueError, match="--seeds"):
         mpc_start_time.run(mpc_start_time.Settings(seeds=0))
     with pytest.raises(RetorqueError, match="unknown adapter"):
-        mpc_adapter.run(mpc_adapter.Settings(adapter="tamm"))
+        mpc_adapter.run(mpc_adapter.Settings(adapters=("direct", "tamm")))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from retorque.plan.plan_processes import model_of, plan_of, samples_of
+from retorque.plan.plan_processes import LONGEST, ProcessWorkers, model_of, plan_of, samples_of
 from retorque.tasks.mpc.real_time import parts_of, run_real_time
 from retorque.tasks.mpc.run import RunSettings
 from retorque.work.errors import RetorqueError
@@ -50,3 +52,13 @@ def test_ten_kills_of_each_and_a_plan_is_back_in_a_second() -> None:
 def test_an_oracle_cannot_work_elsewhere() -> None:
     with pytest.raises(RetorqueError, match="told the truth"):
         parts_of("cartpole", "paper", RunSettings(policy="oracle"))
+
+
+def test_a_horizon_longer_than_the_shared_plan_is_refused() -> None:
+    parts = parts_of("cartpole", "paper", RunSettings())
+    ilqr = parts.planner.ilqr
+    ilqr.settings = replace(ilqr.settings, horizon=LONGEST)
+    ProcessWorkers(lambda: parts, parts)
+    ilqr.settings = replace(ilqr.settings, horizon=LONGEST + 1)
+    with pytest.raises(RetorqueError, match="does not fit"):
+        ProcessWorkers(lambda: parts, parts)

@@ -111,7 +111,7 @@ BENCHES = VerbGroup(
         ),
         "mpc-adapter": Verb(
             summary="a Panda under MPC with an adapter beneath: should the plan know the robot, the adapter, or both",
-            example="retorque bench mpc-adapter --adapter default --json mpc-adapter.json",
+            example="retorque bench mpc-adapter --adapters default --json mpc-adapter.json",
             module="bench.mpc.mpc_adapter",
         ),
         "mpc-windows": Verb(

@@ -22,6 +22,7 @@ from retorque.plan.plan import Plan
 from retorque.plan.planner import Planner
 from retorque.plan.start_time import StartTime
 from retorque.work.array import Array
+from retorque.work.errors import RetorqueError
 from retorque.work.processes import end_with_parent
 from retorque.work.records import pack_record, unpack_record
 from retorque.work.shared_memory import SharedRecord
@@ -74,6 +75,11 @@ class ProcessWorkers:
     """
 
     def __init__(self, make: Maker, parts: Parts, length: int = 101):
+        horizon = parts.planner.ilqr.settings.horizon
+        if horizon > LONGEST:
+            raise RetorqueError(
+                f"a horizon of {horizon} steps does not fit; plans in shared memory have {LONGEST} at most"
+            )
         self.make, self.parts, self.length = make, parts, length
         self._capacity = _capacities(parts, length)
         self._context = multiprocessing.get_context("forkserver")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from retorque.physics.dynamics import make_dynamics
-from retorque.plan.modelling.change import Doubt, doubt, honest_deviation, surprise
+from retorque.plan.modelling.change import Doubt, doubts, honest_deviation, surprise
 from retorque.plan.modelling.information import Information, InformationSettings
 from retorque.plan.modelling.window import SampleWindow
 from retorque.plan.modelling.window_fit import Prediction, WindowFit
@@ -26,21 +26,34 @@ def seen() -> Prediction:
     return Prediction(rng.standard_normal(9), covariance, rows, np.array([1.0, -2.0]), joint)
 
 
-def test_a_doubt_is_what_conditioning_gives(seen: Prediction) -> None:
+def test_doubts_are_what_conditioning_gives(seen: Prediction) -> None:
     spread = np.array([0.5, 2.0])
-    found = doubt(seen, spread, 0.01, LEVEL)
-    jump = np.diag(spread**2)
     selects = np.concatenate([np.zeros((2, 4)), np.eye(2)], axis=1)
-    whole = LEVEL * seen.joint + selects.T @ jump @ selects  # of state and parameters after the jump
-    of_errors = LEVEL * np.eye(9) + seen.rows @ whole @ seen.rows.T
-    cross = selects @ whole @ seen.rows.T
-    np.testing.assert_allclose(found.mean, seen.p + cross @ np.linalg.solve(of_errors, seen.errors))
-    covariance = selects @ whole @ selects.T - cross @ np.linalg.solve(of_errors, cross.T)
-    np.testing.assert_allclose(found.deviation, np.sqrt(np.diag(covariance)))
-    likely = [multivariate_normal.logpdf(seen.errors, cov=c) for c in (of_errors, LEVEL * seen.covariance)]
-    assert found.evidence == pytest.approx(likely[0] - likely[1]) and found.odds == 0.01
+    found = doubts(seen, spread, 0.03, LEVEL)
+    assert len(found) == 3
+    for each, jumps in zip(found, ([0, 1], [1, 0], [1, 1]), strict=True):
+        jump = np.diag(spread**2 * jumps)
+        whole = LEVEL * seen.joint + selects.T @ jump @ selects  # of state and parameters after the jump
+        of_errors = LEVEL * np.eye(9) + seen.rows @ whole @ seen.rows.T
+        cross = selects @ whole @ seen.rows.T
+        np.testing.assert_allclose(each.mean, seen.p + cross @ np.linalg.solve(of_errors, seen.errors))
+        covariance = selects @ whole @ selects.T - cross @ np.linalg.solve(of_errors, cross.T)
+        np.testing.assert_allclose(each.deviation, np.sqrt(np.diag(covariance)))
+        likely = [multivariate_normal.logpdf(seen.errors, cov=c) for c in (of_errors, LEVEL * seen.covariance)]
+        assert each.evidence == pytest.approx(likely[0] - likely[1]) and each.odds == pytest.approx(0.01)
     expected = seen.errors @ np.linalg.inv(seen.covariance) @ seen.errors / LEVEL
     assert surprise(seen, LEVEL) == pytest.approx(expected)
+
+
+def test_of_many_parameters_each_may_change_alone_or_all() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((30, 7))
+    seen = Prediction(rng.standard_normal(30), np.eye(30), rows, np.zeros(5), np.zeros((7, 7)))
+    found = doubts(seen, np.ones(5), 0.6)
+    assert len(found) == 6 and sum(each.odds for each in found) == pytest.approx(0.6)
+    for k, each in enumerate(found[:5]):  # what does not jump stays known exactly
+        np.testing.assert_allclose(np.delete(each.deviation, k), 0.0, atol=1e-9)
+        assert each.deviation[k] > 0.0
 
 
 def test_a_band_holds_95_of_100_draws_of_what_is_possible() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -16,6 +17,8 @@ CERTAIN = 30.0
 """Logarithm of odds beyond which nothing is told apart any more."""
 WITHIN = 0.95
 """Chance of the band that a deviation stands for, which is 1.96 deviations to both sides."""
+FEW = 3
+"""Up to so many parameters, every choice of them that may have changed is looked at."""
 
 
 def surprise(seen: Prediction, level: float = 1.0) -> float:
@@ -25,7 +28,7 @@ def surprise(seen: Prediction, level: float = 1.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """The parameters if the robot changed at an older estimate."""
+    """The parameters if some of them changed at an older estimate."""
 
     odds: float
     """Of that against no change, before the samples since."""
@@ -37,12 +40,12 @@ class Doubt:
     """(size,)"""
 
 
-def doubt(seen: Prediction, spread: Array, odds: float, level: float = 1.0) -> Doubt:
-    """Parameters that jump at the anchor by as much as `spread` says, after the samples since.
+def doubts(seen: Prediction, spread: Array, odds: float, level: float = 1.0) -> list[Doubt]:
+    """Parameters of which some jump at the anchor by as much as `spread` says, after the samples since.
 
-    With V the covariance of the errors as long as nothing changes, W = V + R S R' with the jump, and K the covariance
-    of the parameters with the errors, the evidence is log N(e; 0, W) / N(e; 0, V), the mean p + K W⁻¹ e, and the
-    covariance C + S - K W⁻¹ K'.
+    With V the covariance of the errors e as long as nothing changes, R their derivatives by the parameters and S the
+    covariance of a jump, the jump is N(M R' V⁻¹ e, M) with M = (S⁻¹ + R' V⁻¹ R)⁻¹. Each choice of parameters that jump
+    is as likely as another beforehand: one of them may change while the others are seen to stay.
 
     Args:
         seen: the samples since.
@@ -50,38 +53,50 @@ def doubt(seen: Prediction, spread: Array, odds: float, level: float = 1.0) -> D
         odds: of a jump in the time that this anchor stands for.
         level: by which covariances are multiplied.
     """
-    size, jump = len(seen.p), np.diag(np.square(spread))
-    by_p = seen.rows[:, -size:]
-    still = level * seen.covariance
-    moved = still + by_p @ jump @ by_p.T
-    factors = [cho_factor(matrix, lower=True) for matrix in (still, moved)]
-    exponents = [
-        -0.5 * float(seen.errors @ cho_solve(factor, seen.errors)) - float(np.sum(np.log(np.diag(factor[0]))))
-        for factor in factors
-    ]
-    cross = level * seen.joint[-size:] @ seen.rows.T + jump @ by_p.T
-    gain = cho_solve(factors[1], cross.T).T
-    covariance = level * seen.joint[-size:, -size:] + jump - gain @ cross.T
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return Doubt(odds, exponents[1] - exponents[0], seen.p + gain @ seen.errors, deviation)
+    size = len(seen.p)
+    by_p, cross = seen.rows[:, -size:], level * seen.joint[-size:] @ seen.rows.T
+    columns = np.concatenate([seen.errors[:, None], by_p, cross.T], axis=1)
+    solved = cho_solve(cho_factor(level * seen.covariance, lower=True), columns)
+    slope, information = by_p.T @ solved[:, 0], by_p.T @ solved[:, 1 : 1 + size]
+    kept = np.eye(size) - cross @ solved[:, 1 : 1 + size]
+    centre = seen.p + cross @ solved[:, 0]
+    still = level * seen.joint[-size:, -size:] - cross @ solved[:, 1 + size :]
+    choices = _choices(size)
+    out = []
+    for choice in choices:
+        root = np.where(choice, spread, 0.0)
+        inner = np.eye(size) + root[:, None] * information * root
+        jump = root[:, None] * np.linalg.inv(inner) * root
+        evidence = 0.5 * float(slope @ jump @ slope) - 0.5 * float(np.linalg.slogdet(inner)[1])
+        variance = np.diag(still + kept @ jump @ kept.T)
+        mean = centre + kept @ jump @ slope
+        out.append(Doubt(odds / len(choices), evidence, mean, np.sqrt(np.maximum(variance, 0.0))))
+    return out
 
 
-def honest_deviation(p: Array, deviation: Array, doubts: Sequence[Doubt], span: Array) -> Array:
+def _choices(size: int) -> list[Array]:
+    """Which parameters may change together: any of a few; of many, each alone, or all."""
+    if size <= FEW:
+        return [np.array(choice) for choice in product((False, True), repeat=size) if any(choice)]
+    return [*np.eye(size, dtype=bool), np.ones(size, dtype=bool)]
+
+
+def honest_deviation(p: Array, deviation: Array, others: Sequence[Doubt], span: Array) -> Array:
     """(size,) a 1.96th of the half width around p that holds 95 % of what is possible, changes included.
 
     Args:
         p: (size,) what is believed.
         deviation: (size,) of it if nothing changed.
-        doubts: what else may be.
+        others: what else may be.
         span: (size,) between the bounds, beyond which nothing can be.
     """
-    if not doubts:
+    if not others:
         return deviation
-    weights = np.array([1.0, *(each.odds * np.exp(np.clip(each.evidence, -CERTAIN, CERTAIN)) for each in doubts)])
+    weights = np.array([1.0, *(each.odds * np.exp(np.clip(each.evidence, -CERTAIN, CERTAIN)) for each in others)])
     weights /= np.sum(weights)
     tiny = 1e-12 * span
-    means = np.array([np.zeros_like(p), *(each.mean - p for each in doubts)])
-    deviations = np.maximum([deviation, *(each.deviation for each in doubts)], tiny)
+    means = np.array([np.zeros_like(p), *(each.mean - p for each in others)])
+    deviations = np.maximum([deviation, *(each.deviation for each in others)], tiny)
     low, high = np.zeros_like(span), np.array(span)
     for _ in range(30):  # halving: to a billionth of the span
         half = 0.5 * (low + high)

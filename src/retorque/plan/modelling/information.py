@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import chdtrc
 
-from retorque.plan.modelling.change import Doubt, doubt, honest_deviation, surprise
+from retorque.plan.modelling.change import Doubt, doubts, honest_deviation, surprise
 from retorque.plan.modelling.free_parameters import FreeParameters
 from retorque.plan.modelling.model import Model, Modeller
 from retorque.plan.modelling.window import Samples
@@ -142,7 +142,8 @@ class Information(Modeller):
 
     def _doubts(self, samples: Samples) -> list[Doubt]:
         """What the parameters may be if they changed a while ago and no test has found it."""
-        out, ago = [], self.settings.doubts
+        out: list[Doubt] = []
+        ago = self.settings.doubts
         between = [0.0, *((a + b) / 2.0 for a, b in pairwise(ago)), float(self.settings.longest)]
         for anchor in self._anchors:
             lag = samples.number - anchor.number
@@ -150,7 +151,7 @@ class Information(Modeller):
             if seen is not None:
                 k = ago.index(lag)
                 odds = self.settings.hazard * self.fit.dynamics.timestep * (between[k + 1] - between[k])
-                out.append(doubt(seen, self.settings.prior * self.free.span, odds, self._level))
+                out += doubts(seen, self.settings.prior * self.free.span, odds, self._level)
         return out
 
     def _seen(self, samples: Samples, anchor: Anchor, most: int = 0) -> Prediction | None:

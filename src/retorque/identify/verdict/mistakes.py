@@ -100,7 +100,7 @@ def mistakes(robot: Robot) -> list[Damage]:
         case(
             "joint 2 reversed, all 80 ms late",
             "sign",
-            lambda log: _late(_sized(log, {1: -1.0}), round(0.08 * log.rate)),
+            lambda log: _late(_sized(log, {1: -1.0}), 0.08),
         ),
         case("torque of joint 3 x 3", "scale", lambda log: _sized(log, {2: 3.0})),
         case("torque of joint 2 x 0.4", "scale", lambda log: _sized(log, {1: 0.4})),

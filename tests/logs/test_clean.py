@@ -168,6 +168,9 @@ def test_a_clock_that_begins_anew_several_times_loses_no_row(swing) -> None:
     clock = np.mod(np.arange(count) / RATE, 0.4 * count / RATE)
     kept, dropped = cleaned(swing, time=clock)
     assert len(kept) == count and not dropped.total
+    assert dropped.notes == ["the clock is set back at row 240: what follows is read as a stretch of its own"]
+    _, dropped = cleaned(swing, time=swing.time + 1e6 * (np.arange(count) >= 300))
+    assert "jumps ahead at row 300" in dropped.words()
 
 
 def test_currents_have_no_limit_of_the_torques(swing) -> None:

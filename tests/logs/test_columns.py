@@ -98,6 +98,19 @@ def test_another_robots_header_is_refused_with_both_counts() -> None:
         pick(None, tuple(HEADERS["short"]), 19, Robot.load("panda"), "a")
 
 
+def test_the_columns_of_two_robots_are_told_apart() -> None:
+    """The sentence says what to type, and that works."""
+    robot = Robot.load("z1")
+    signals = [f"{stem}{k}" for stem in ("q", "qd", "tau") for k in range(1, 7)]
+    names = ("time", *(f"/left/{name}" for name in signals), *(f"/right/{name}" for name in signals))
+    with pytest.raises(RetorqueError, match="the columns of 2 robots") as refused:
+        pick(None, names, len(names), robot, "two.csv")
+    said = str(refused.value)
+    assert 'time = "time", position = "/left/q{}", velocity = "/left/qd{}", torque = "/left/tau{}"' in said
+    typed = Columns(time="time", position="/right/q{}", velocity="/right/qd{}", torque="/right/tau{}")
+    assert pick(typed, names, len(names), robot, "two.csv").position == tuple(range(19, 25))
+
+
 def test_parts_of_a_header() -> None:
     names = tuple(HEADERS["by joint"])
     assert find_time(names) == 0 and find_time(("a", "b")) is None

@@ -15,6 +15,8 @@ REACH = 0.02
 """A step that noise alone may make [rad]."""
 STANDS = 0.01
 """Part of its velocity that the slope of a position stays below where it stands still: degrees leave 0.017 of it."""
+LEAP = 600.0
+"""A pause in a log that is worth telling [s]."""
 STANDING = 0.15
 """Part of its motion over which a position may stand still before its encoder is called frozen."""
 PATIENCE = 20
@@ -286,9 +288,13 @@ class Cleaner:
         before = -np.inf if self.last_time is None else self.last_time
         if sequence[0] < before - 1.0 and len(sequence) > 5:
             before = -np.inf  # the clock was set back for good: a new stretch begins
+            self._note_jump("is set back", int(rows[good[0]]))
         highest = np.maximum.accumulate(np.concatenate([[before], sequence]))[:-1]
         repeated, backward = sequence == highest, sequence < highest
+        for ahead in np.flatnonzero(np.diff(sequence) > LEAP)[:1] + 1:
+            self._note_jump("jumps ahead", int(rows[good[ahead]]))
         for restart in self._restarts(sequence):
+            self._note_jump("is set back", int(rows[good[restart]]))
             fresh = np.maximum.accumulate(np.concatenate([[-np.inf], sequence[restart:]]))[:-1]
             repeated[restart:], backward[restart:] = sequence[restart:] == fresh, sequence[restart:] < fresh
         self.dropped.note("rows with a repeated time", rows[good[repeated]])
@@ -298,6 +304,11 @@ class Cleaner:
         if np.any(keep):
             self.last_time = float(time[keep][-1])
         return keep
+
+    def _note_jump(self, how: str, row: int) -> None:
+        """Say it once for each way in which a clock jumps."""
+        if not any(how in note for note in self.dropped.notes):
+            self.dropped.notes.append(f"the clock {how} at row {row}: what follows is read as a stretch of its own")
 
     @staticmethod
     def _restarts(time: Array) -> list[int]:

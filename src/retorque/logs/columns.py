@@ -186,6 +186,16 @@ def _guess(
     missing = [] if "position" in found else ["position"]
     missing += [] if "torque" in found or "current" in found else ["torque or current"]
     if missing:
+        prefixed = _prefixed(names, robot)
+        if prefixed:
+            several = f"the columns of {len(prefixed)} robots" if len(prefixed) > 1 else "columns with a robot's name"
+            whose, signals = next(iter(prefixed.items()))
+            typed = ", ".join(f'{signal} = "{pattern}"' for signal, pattern in signals.items())
+            clock = f'time = "{time}", ' if time is not None else ""
+            raise RetorqueError(
+                f"'{where}' has {several} ({', '.join(prefixed)}); choose one in a mapping file (--columns), "
+                f"for {whose}: {clock}{typed}"
+            )
         raise RetorqueError(
             f"'{where}' has no columns for {' and '.join(missing)} of all {robot.n} joints; it has "
             f"{_what(names, width)}; name them in a mapping file (--columns)"
@@ -235,6 +245,23 @@ def find_signal(names: tuple[str, ...], signal: str, robot: Robot, where: str) -
     raise RetorqueError(
         f"'{where}' has no columns for {signal} of all {robot.n} joints; it has {_what(names, len(names))}"
     )
+
+
+def _prefixed(names: tuple[str, ...], robot: Robot) -> dict[str, dict[str, str]]:
+    """What stands before the names of whole sets of signals, and each signal's pattern: "left_", "left_q{}"."""
+    found: dict[str, dict[str, str]] = {}
+    have = set(names)
+    for name in names:
+        for signal, stems in _STEMS.items():
+            match = re.fullmatch(rf"(.*?[^A-Za-z])({'|'.join(stems)})_?1", name, flags=re.IGNORECASE)
+            pattern = "" if match is None else f"{name[:-1]}{{}}"
+            if match is not None and have.issuperset(_expand(pattern, robot.n)):
+                found.setdefault(match[1], {})[signal] = pattern
+    return {
+        whose: signals
+        for whose, signals in found.items()
+        if "position" in signals and ("torque" in signals or "current" in signals)
+    }
 
 
 def _numbered(plain: dict[str, str], stem: str, robot: Robot) -> tuple[str, ...] | None:

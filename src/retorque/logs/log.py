@@ -112,7 +112,9 @@ class Log:
                     f"{where}: {self.dropped.rows} rows leave {count} samples, too few to learn from; use more rows or "
                     "thin less (--decimate)"
                 )
-            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}")
+            back = self.dropped.counts["rows whose time runs backwards"] > 0.5 * self.dropped.rows
+            hint = "; if its rows are even, say the sampling rate instead (rate = 500.0) in a mapping file (--columns)"
+            raise RetorqueError(f"no usable motion in {where}: {self.dropped.words()}{hint if back else ''}")
         return join(pieces)
 
     def raw(self, path: Path) -> Iterator[tuple[Array, Array, Array, Array | None, Array]]:

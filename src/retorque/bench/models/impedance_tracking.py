@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -86,7 +87,7 @@ def tracked_by(settings: Settings, arm: int) -> list[Tracked]:
                 speed,
                 velocity=settings.velocity,
                 seed=seed,
-                progress=lambda part, stage=f"{trial} {speed}": told(stage, part),
+                progress=partial(told, f"{trial} {speed}"),
             )
             for speed in DURATIONS
         ]

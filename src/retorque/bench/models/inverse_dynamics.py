@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def run(settings: Settings) -> Report:
         every = [models[name] for models in sets]
         kept = [model for model in every if not failed(model)] or every
         for k, (metric, split) in enumerate(zip(METRICS, ("train", "validation", "test"), strict=True)):
-            extra = {
+            extra: dict[str, Any] = {
                 "training_s": float(np.mean([model.header["made"]["seconds"] for model in kept])),
                 "failed": sum(map(failed, every)),
             }
@@ -172,7 +172,7 @@ def models_of(settings: HybridSettings, arm: int) -> list[dict[str, Trained]]:
             training=settings.training(1000 * seed + trial),
             recordings=recordings,
             folder=None if settings.folder is None else settings.folder / f"stand-in-{seed}" / f"trial-{trial}",
-            progress=lambda label, part, trial=trial: told(f"{trial}: {label}", part),
+            progress=partial(told.of, f"{trial}: "),
         )
         for trial in range(settings.trials)
     ]
@@ -190,3 +190,7 @@ class Reporter:
         done = round(STAGE * part)
         report_work(max(0, done - self._done.get(stage, 0)))
         self._done[stage] = done
+
+    def of(self, training: str, label: str, part: float) -> None:
+        """The same of one training among others."""
+        self(training + label, part)

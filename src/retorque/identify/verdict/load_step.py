@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from retorque.identify.verdict.reading import Fit, Reading
 from retorque.logs.motion import Motion
@@ -55,16 +56,25 @@ def appeared(reading: Reading, fit: Fit) -> LoadStep | None:
     flat = rows.reshape(-1, size)
     prior = reading.prior(reading.spread)
     gram = flat.T @ flat + prior.root.T @ prior.root
-    left = ((motion.torque / noise).reshape(-1) - flat @ fit.vector).reshape(len(motion), motion.n)
+    factor = cho_factor(gram)
+    torque = motion.torque / noise
+    wanted = flat.T @ torque.reshape(-1) + prior.root.T @ (prior.root @ prior.mean)
     load = _columns(reading.body, motion) / noise[:, None]
-    best, explained = None, 0.0
-    for moment in np.linspace(0, len(motion), MOMENTS + 2)[1:-1].astype(int):
+
+    def tried(moment: int) -> tuple[float, Array]:
+        """What a load from that sample on explains beyond the links, and its mass and moment."""
         with_load = load[moment:].reshape(-1, 4)
-        shared = np.linalg.solve(gram, rows[moment:].reshape(-1, size).T @ with_load)
+        shared = cho_solve(factor, rows[moment:].reshape(-1, size).T @ with_load)
         own = with_load.T @ with_load - shared.T @ gram @ shared + 1e-9 * np.eye(4)
-        pull = with_load.T @ left[moment:].reshape(-1)
+        pull = with_load.T @ torque[moment:].reshape(-1) - shared.T @ wanted
         found = np.linalg.solve(own, pull)
-        if float(pull @ found) > explained and abs(found[0]) > LIGHT:
-            explained = float(pull @ found)
-            best = LoadStep(time=float(motion.time[moment]), moment=found)
-    return best
+        return float(pull @ found), found
+
+    step = len(motion) // (MOMENTS + 1)
+    if step < 1:
+        return None
+    coarse = max(range(step, len(motion) - step + 1, step), key=lambda moment: tried(moment)[0])
+    near = range(max(coarse - step, 1), min(coarse + step, len(motion) - 1))
+    moment = max(near, key=lambda moment: tried(moment)[0])
+    found = tried(moment)[1]
+    return LoadStep(time=float(motion.time[moment]), moment=found) if abs(found[0]) > LIGHT else None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.signal import butter, filtfilt
 
 from retorque.identify.verdict.damage import Damage, RawLog
 from retorque.physics.parameters import Parameters
@@ -15,6 +16,8 @@ from retorque.work.array import Array
 
 LOAD = 0.03
 """Mass of the load that appears over the largest torque limit: 2.6 kg on a Panda [kg/(N·m)]."""
+SMOOTH = 4.0
+"""Cut-off of the accelerations that the load feels [Hz]."""
 
 
 def _sized(log: RawLog, size: dict[int, float]) -> RawLog:
@@ -62,24 +65,25 @@ def _late(log: RawLog, seconds: float) -> RawLog:
     return replace(log, torque=torque)
 
 
-def _weight(robot: Robot, position: Array, mass: float = 0.0) -> Array:
-    """(rows, n) torque that holds the arm, with a load 10 cm before its last joint [N·m]."""
-    parameters = Parameters.ideal(robot)
-    if mass:
-        parameters = parameters.with_payload(mass, np.array([0.0, 0.0, 0.1]), mass * 0.05**2 * np.eye(3))
+def _weight(robot: Robot, position: Array) -> Array:
+    """(rows, n) torque that holds the arm [N·m]."""
     still = np.zeros_like(position)
-    body = RigidBody(robot, parameters.total_inertial(robot), robot.armature)
-    return body.inverse_dynamics(position, still, still)
+    return RigidBody(robot).inverse_dynamics(position, still, still)
 
 
 def _loaded(robot: Robot, log: RawLog) -> RawLog:
-    """A load that is picked up halfway."""
+    """A load 10 cm before the last joint that is picked up halfway, its inertia as well as its weight."""
     limits = robot.torque_limit[np.isfinite(robot.torque_limit)]
     mass = LOAD * (float(np.max(limits)) if len(limits) else 50.0)
-    half, torque = len(log.time) // 2, log.torque.copy()
-    there = log.position[half:]
-    torque[half:] += _weight(robot, there, mass) - _weight(robot, there)
-    return replace(log, torque=torque)
+    hidden = Parameters.ideal(robot).with_payload(mass, np.array([0.0, 0.0, 0.1]), mass * 0.05**2 * np.eye(3))
+    heavy = RigidBody(robot, hidden.total_inertial(robot), robot.armature)
+    b, a = butter(2, SMOOTH, fs=log.rate)
+    velocity = np.gradient(log.position, 1.0 / log.rate, axis=0) if log.velocity is None else log.velocity
+    velocity = filtfilt(b, a, velocity, axis=0)
+    state = (log.position, velocity, np.gradient(velocity, 1.0 / log.rate, axis=0))
+    extra = heavy.inverse_dynamics(*state) - RigidBody(robot).inverse_dynamics(*state)
+    extra[: len(extra) // 2] = 0.0
+    return replace(log, torque=log.torque + extra)
 
 
 def mistakes(robot: Robot) -> list[Damage]:
@@ -96,7 +100,7 @@ def mistakes(robot: Robot) -> list[Damage]:
         case(
             "joint 2 reversed, all 80 ms late",
             "sign",
-            lambda log: _late(_sized(log, {1: -1.0}), round(0.08 * log.rate)),
+            lambda log: _late(_sized(log, {1: -1.0}), 0.08),
         ),
         case("torque of joint 3 x 3", "scale", lambda log: _sized(log, {2: 3.0})),
         case("torque of joint 2 x 0.4", "scale", lambda log: _sized(log, {1: 0.4})),

@@ -22,6 +22,8 @@ INDEPENDENT = 60.0
 """Independent samples that a thinned log is taken to hold: what one nat of a joint's logarithmic error is worth."""
 BELIEF = 0.5
 """Relative standard deviation of a card's links for the purpose of doubting a log: a maker's card is better."""
+PARTS, FEWEST = 12, 4
+"""Into how many pieces a log is cut to see which part of it a robot explains, and how many must be left."""
 SHARPEST = 1e-3
 """Smallest part of its torque that a joint may leave unexplained: a channel without noise weighs no more than that."""
 
@@ -142,6 +144,22 @@ class Reading:
     def other(self, motion: Motion | None = None, robot: Robot | None = None) -> Reading:
         """Another motion, or another card."""
         return Reading(robot or self.robot, self.friction, self.motion if motion is None else motion)
+
+
+def longest_part(reading: Reading, most: float, moving: Array) -> tuple[float, float] | None:
+    """First and last moment [s] of the longest beginning or end of a log that the robot explains by itself.
+
+    Args:
+        reading: the log.
+        most: share of a joint's torque that may stay unexplained on data held back.
+        moving: (n,) which joints count.
+    """
+    motion, twelfth = reading.motion, len(reading.motion) // PARTS
+    for count in range(PARTS - 1, FEWEST - 1, -1):
+        for part in (slice(0, count * twelfth), slice(len(motion) - count * twelfth, None)):
+            if np.all(reading.other(motion[part]).held_back()[moving] < most):
+                return float(motion.time[part][0]), float(motion.time[part][-1])
+    return None
 
 
 def _spread(torque: Array) -> Array:

@@ -49,6 +49,9 @@ class Guess:
     change: Change | None = None
     """The same for any part of the log, where it can be made good in the file."""
 
+    easier: float = 0.0
+    """What is gained by leaving out samples that it has no torque for, which is no merit [nat]."""
+
     def fit(self) -> Fit:
         """How well the robot explains it."""
         return self.reading.fit(self.torque)
@@ -136,15 +139,16 @@ def _signs(reading: Reading) -> Iterator[Guess]:
 
 
 def _delays(reading: Reading, motion: Motion, at: Array) -> Iterator[Guess]:
-    far = _correlated(reading, motion)
+    far, whole = _correlated(reading, motion), reading.fit().score
     for seconds in (*(sign * value for value in NEAR for sign in (-1.0, 1.0)), *far):
         torque, there = shifted(motion, at, seconds)
         if np.mean(there) < ROOM:
             continue
         words = f"with the torques read {abs(1000.0 * seconds):.0f} ms {'later' if seconds > 0 else 'earlier'}"
         some = reading if np.all(there) else reading.other(reading.motion[there])
+        easier = 0.0 if np.all(there) else max(0.0, whole - some.fit().score)
         change = partial(moved, seconds=seconds)
-        yield Guess(cause="time shift", words=words, reading=some, torque=torque[there], change=change)
+        yield Guess(cause="time shift", words=words, reading=some, torque=torque[there], change=change, easier=easier)
 
 
 def moved(motion: Motion, seconds: float) -> Motion:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from retorque.identify.verdict.doubts import Shifts, TorqueScales, meaningful, scales, shifts
-from retorque.identify.verdict.reading import Fit, Reading
+from retorque.identify.verdict.reading import Fit, Reading, longest_part
 from retorque.identify.verdict.sample import thinned
 from retorque.identify.verdict.search import Guess, guesses, likely
 from retorque.logs.motion import Motion
@@ -53,7 +53,7 @@ class Verdict:
     verdict: Word
     causes: tuple[str, ...] = ()
     """Words: permutation, sign, scale, gravity, load, time shift, joint offset, time unit, dead channel,
-    frozen channel, zeros, wrong robot, no motion."""
+    frozen channel, zeros, wrong robot, two robots, no motion."""
     reasons: tuple[str, ...] = ()
     """Sentences: what speaks against it, and what to try."""
     evidence: dict[str, Any] = field(default_factory=dict)
@@ -130,22 +130,33 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
         best, gain = _best(guesses(reading, motion, at), fit, (best, gain))
     if best is not None and gain > (SLIGHT if best.cause == "joint offset" else BETTER):
         told = moving & ~noisy
-        _blame(case, best, _beside(best, motion, at, told), gain, told)
+        _blame(case, reading, best, _beside(best, motion, at, told), gain, told)
     if not case.level:  # only where the motion is understood does a scale mean anything
         _scale(case, robot, scale, moving)
     if case.level and not case.causes:
-        case.add(case.level, "no other reading of the log explains it better: is it another robot?", "wrong robot")
+        _unexplained(case, reading, case.level, moving & ~noisy)
     if np.any(noisy):
         names = ", ".join(robot.joint_names[j] for j in np.flatnonzero(noisy))
         case.add(0, f"the torque of {names} is hardly above its noise: this motion says little about it")
     return case.end(evidence)
 
 
-def _blame(case: Case, best: Guess, beside: Guess | None, gain: float, moving: Array) -> None:
+def _unexplained(case: Case, reading: Reading, level: int, moving: Array) -> None:
+    """No other reading helps: the whole log is another robot's, or a part of it is."""
+    part = longest_part(reading, MUCH, moving)
+    if part is None:
+        case.add(level, "no other reading of the log explains it: is it another robot?", "wrong robot")
+        return
+    begun = float(reading.motion.time[0])
+    words = f"only what lies between {part[0] - begun:.0f} and {part[1] - begun:.0f} s is explained by this robot"
+    case.add(level, f"{words}: are these logs of two robots in one file? read them apart (--rows)", "two robots")
+
+
+def _blame(case: Case, reading: Reading, best: Guess, beside: Guess | None, gain: float, moving: Array) -> None:
     """Say what the best other reading means; one that leaves most unexplained is no explanation."""
     last = beside or best
     if last.cause != "wrong robot" and float(np.max(last.fit().share[moving])) > MUCH:
-        case.add(2, "no other reading of the log explains it: is it another robot?", "wrong robot")
+        _unexplained(case, reading, 2, moving)
         return
     words = best.words if beside is None else f"{best.words}, and {beside.words}"
     case.add(2 if gain > CLEAR else 1, f"the log fits far better {words}", best.cause)
@@ -188,7 +199,7 @@ def _best(tried: Any, fit: Fit, known: tuple[Guess | None, float]) -> tuple[Gues
     best, gain = known
     for guess in tried:
         found = guess.fit()
-        better = fit.score - found.score
+        better = fit.score - found.score - guess.easier
         if better > gain:
             best, gain = guess, better
     return best, gain

@@ -139,6 +139,11 @@ BENCHES = VerbGroup(
             example="retorque bench rotate --trials 4 --methods retorque position --json rotate.json",
             module="bench.comply.object_rotation",
         ),
+        "imitation": Verb(
+            summary="cloned x_des through compliance against cloned x_ref by position (minimalist compliance, IV-D)",
+            example="retorque bench imitation --trials 20 --json imitation.json",
+            module="bench.comply.imitation",
+        ),
         "comply-speed": Verb(
             summary="time of one compliance step, from motor reports to joint targets",
             example="retorque bench comply-speed --robots arx_x5 --ticks 500",

@@ -6,7 +6,7 @@ from retorque.cli.verb import Verb, VerbGroup
 
 MODULE = "tasks.comply.comply_command"
 COMPLY = VerbGroup(
-    summary="contact without force sensors: draw, wipe, press, rotate",
+    summary="contact without force sensors: draw, wipe, press, rotate, teleoperate",
     commands={
         "draw": Verb(
             summary="draw a shape on a board that is a little off",
@@ -35,6 +35,14 @@ COMPLY = VerbGroup(
             module="tasks.rotate.rotate_command",
             settings="RotateSettings",
             function="rotate",
+        ),
+        "teleoperate": Verb(
+            summary="lead a spoon by script or by keys and mouse, and record it for imitation",
+            example="retorque comply teleoperate --trials 4 --record scoops.safetensors --render scoop.png",
+            module="tasks.scoop.teleoperate_command",
+            settings="TeleoperateSettings",
+            function="teleoperate",
+            more=("retorque comply teleoperate --input keyboard --seconds 60",),
         ),
     },
 )

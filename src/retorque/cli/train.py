@@ -51,6 +51,20 @@ TRAININGS = VerbGroup(
             settings="RmaTraining",
             function="train",
         ),
+        "diffusion": Verb(
+            summary="a diffusion policy that scoops, cloned from demonstrations with compliance; resumes",
+            example="retorque train diffusion --action x_des --out scoop-diffusion",
+            module="tasks.scoop.training.train_diffusion",
+            settings="DiffusionTraining",
+            function="train",
+        ),
+        "force": Verb(
+            summary="UniFP and FACET, rivals of compliance control, by PPO within the paper's ranges; resumes",
+            example="retorque train force --method facet --out facet",
+            module="tasks.force_policies.training.train_force",
+            settings="ForceTraining",
+            function="train",
+        ),
         "up-osi": Verb(
             summary="UP-OSI, the rival of MPC: a policy that is told the parameters, and their identification; resumes",
             example="retorque train up-osi --task cartpole --out up-osi",

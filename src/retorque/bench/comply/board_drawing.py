@@ -9,7 +9,7 @@ import numpy as np
 
 from retorque.bench.report import Report, Row, recorded
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
+from retorque.tasks.comply.draw_task import DRAWING_METHODS, DrawSettings, DrawTask
 from retorque.tasks.comply.drawing_sites import check_drawing
 from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.comply.stroke_shapes import shape
@@ -20,8 +20,10 @@ from retorque.work.jobs import report as report_work
 PAPER = {
     "public-code": {"position": 15.9, "orientation": 0.048, "pitch": 0.029},
     "without f_ext": {"position": 22.5, "orientation": 0.082, "pitch": 0.060},
+    "unifp": {"position": 57.8, "orientation": 0.147, "pitch": 0.068},
+    "facet": {"position": 22.4, "orientation": 0.151, "pitch": 0.018},
 }
-"""Table I, on hardware; its UniFP 57.8 mm, 0.147, 0.068 and FACET 22.4, 0.151, 0.018 are not trained here."""
+"""Table I, on hardware."""
 UNITS = {"position": "mm", "orientation": "rad", "pitch": "rad", "force": "N", "contact": "%"}
 
 
@@ -34,7 +36,7 @@ class Settings(JobSettings):
     shape: str = "heart"
     """heart, star, circle, text:WORDS or an SVG path."""
     methods: tuple[str, ...] = METHODS
-    """Controllers to compare on the same boards."""
+    """Controllers to compare on the same boards; unifp and facet are there too, for toddlerbot_2xm."""
     kinematics: str = "compiled"
     """Inverse kinematics of all methods: compiled or mink."""
     trials: int = 20
@@ -49,7 +51,7 @@ def run(settings: Settings) -> Report:
     """Draw with every method."""
     check_drawing(settings.robot)
     shape(settings.shape)
-    check_names("method", "--methods", settings.methods, METHODS)
+    check_names("method", "--methods", settings.methods, DRAWING_METHODS)
     check_between("--trials", settings.trials, 1, 1000)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     settings.check_jobs()
@@ -62,9 +64,8 @@ def run(settings: Settings) -> Report:
     )
     jobs = [(world, method) for method in settings.methods]
     task = DrawTask(world)
-    if task.arm is not None:
-        for method in settings.methods:
-            task.arm.check(method)
+    for method in settings.methods:
+        task.check(method)
     ticks = len(task.plan().position)
     found = run_jobs(draw, jobs, ticks * len(jobs), "compliance", settings.workers, settings.cluster)
     rows = [
@@ -76,7 +77,8 @@ def run(settings: Settings) -> Report:
         rows=rows,
         notes="boards 1 cm and 10 degrees wrong; position: distance from the stroke as it lies on the true board "
         "(deviation: from the commanded point, misplacement included); force along the true normal, 5 N commanded; "
-        "a fallen robot's figures are those of its fall; paper: Table I, on hardware",
+        "a fallen robot's figures are those of its fall; unifp and facet: trained for minutes, the right arm only; "
+        "paper: Table I, on hardware",
     )
 
 

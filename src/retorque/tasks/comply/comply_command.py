@@ -9,9 +9,8 @@ from rich.table import Table
 
 from retorque.tasks.comply.coverage import covered, sweep
 from retorque.tasks.comply.draw_score import DrawScore, score
-from retorque.tasks.comply.draw_task import DrawSettings, DrawTask, StrokeDrawing
+from retorque.tasks.comply.draw_task import DRAWING_METHODS, DrawSettings, DrawTask, StrokeDrawing
 from retorque.tasks.comply.drawing_sites import check_drawing
-from retorque.tasks.comply.method_controller import METHODS
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
 from retorque.tasks.comply.vision_planner import VisionPlanner, VisionSettings
 from retorque.work.checks import MOST_SEED, check_between
@@ -36,7 +35,7 @@ class ComplySettings:
     shape: str = "heart"
     """What is drawn: heart, star, circle, text:WORDS or an SVG path."""
     method: str = "retorque"
-    """retorque, public-code, without f_ext or position."""
+    """retorque, public-code, without f_ext, position; unifp or facet for toddlerbot_2xm."""
     trials: int = 1
     """Boards; the picture shows the first."""
     seed: int = 0
@@ -72,8 +71,8 @@ def press(settings: ComplySettings) -> Outcome:
 
 def _run(settings: ComplySettings, what: str) -> Outcome:
     check_drawing(settings.robot)
-    if settings.method not in METHODS:
-        raise unknown("method", settings.method, METHODS)
+    if settings.method not in DRAWING_METHODS:
+        raise unknown("method", settings.method, DRAWING_METHODS)
     check_between("--trials", settings.trials, 1, 200)
     check_between("--seed", settings.seed, 0, MOST_SEED)
     check_between("--wrong", settings.wrong, 0.0, 3.0)

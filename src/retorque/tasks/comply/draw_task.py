@@ -29,8 +29,10 @@ from retorque.tasks.comply.stroke_plan import DrawingPlane, StrokePlan, StrokePo
 from retorque.tasks.comply.stroke_shapes import Strokes, shape
 from retorque.tasks.comply.torque_arm import TorqueArm
 from retorque.tasks.embodiments import Embodiment, embodiment
+from retorque.tasks.force_policies.force_network import FORCE_POLICIES
+from retorque.tasks.force_policies.learned_force import LearnedForce
 from retorque.work.array import Array
-from retorque.work.errors import unknown
+from retorque.work.errors import RetorqueError, unknown
 
 PEN_RADIUS = 0.004
 """[m]"""
@@ -40,6 +42,8 @@ ACROSS = 0.2
 """Force across the normal that is expected, as a share of the force along it."""
 SETTLING = 1.0
 """Standing before the drawing begins [s]."""
+DRAWING_METHODS = (*METHODS, *FORCE_POLICIES)
+"""Those of every contact task, and UniFP and FACET, which were trained for ToddlerBot's pen."""
 FALLEN = 0.7
 """A base below this share of its height has fallen."""
 
@@ -174,9 +178,20 @@ class DrawTask:
             feet = (body.feet[0], body.feet[1])
             stiffness, _ = body.gains(robot)
             posture = Balance(robot, feet, self.sites, stiffness, body.sole, trials, settings=BalanceSettings())
+        if method in FORCE_POLICIES:
+            return LearnedForce(method, robot, self.start, trials, posture)
         prior = replace(body.prior, force=self._expected(), moment=body.prior.moment)
         inverse = self.settings.kinematics
         return method_controller(method, robot, self.sites, body, trials, prior, posture, inverse)
+
+    def check(self, method: str) -> None:
+        """Refuse a method that this robot does not have."""
+        if method not in DRAWING_METHODS:
+            raise unknown("method", method, DRAWING_METHODS)
+        if method in FORCE_POLICIES and self.robot.name != "toddlerbot_2xm":
+            raise RetorqueError(f"{method} was trained for toddlerbot_2xm, not for '{self.robot.name}'; leave it out")
+        if self.arm is not None:
+            self.arm.check(method)
 
     def _expected(self) -> tuple[float, float, float]:
         """Standard deviation of the force an axis: what is pressed along the normal, friction across it [N]."""
@@ -190,8 +205,7 @@ class DrawTask:
 
     def run(self, method: str, progress: Callable[[int], None] | None = None) -> StrokeDrawing:
         """Draw with a method."""
-        if method not in METHODS:
-            raise unknown("method", method, METHODS)
+        self.check(method)
         target, plan, trials = self.target(), self.plan(), self.settings.trials
         controller = self.controller(method)
         position, rotation = (np.tile(x, (trials, *(1,) * x.ndim)) for x in self.poses)

@@ -82,6 +82,7 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
+        "rough": explanations.ROUGH,
         "stale": default.STALE,
     }
 

@@ -157,6 +157,7 @@ typedef struct {
   double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
+  double rough;              /* log odds */
   double stale;              /* time over which it is learnt what an old estimate misses [s] */
 } rt_default;
 

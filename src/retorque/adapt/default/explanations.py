@@ -19,8 +19,11 @@ ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
 PUSH_MEMORY, PULSE_MEMORY, FRICTION_MEMORY = 1.5, 0.15, 0.5
 """How long a push, a blow that no wrench describes, and friction of all joints keep their size and direction [s]."""
+LIGHT_ODDS = -2.0
 FRICTION_SIZE, FRICTION_ODDS = 0.5, -2.0
 """Standard deviation of friction of all joints, as a share of the profile's largest, and its log odds beforehand."""
+ROUGH = 4.5
+"""Log odds at which it is acted on, however long that takes: it shows where the motion turns round."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
@@ -81,7 +84,7 @@ class Explanations:
         self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
         self.payload = Hypothesis(carried, trials, np.inf, -2.0, step)
         self._most_friction = profile.friction_max
-        self._light = Hypothesis(FRICTION_SIZE * profile.friction_max, trials, FRICTION_MEMORY, -2.0, step)
+        self._light = Hypothesis(FRICTION_SIZE * profile.friction_max, trials, FRICTION_MEMORY, LIGHT_ODDS, step)
         self.friction = Hypothesis(FRICTION_SIZE * profile.friction_max, trials, FRICTION_MEMORY, FRICTION_ODDS, step)
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
@@ -146,9 +149,8 @@ class Explanations:
         small = np.all(np.abs(self.friction.mean) < self._most_friction, axis=-1)
         friction = np.where(small, self.friction.evidence, -np.inf)
         changed = np.maximum(payload, joint)
-        own = np.maximum(changed, friction) - outside > least
-        rough = own & (friction > changed)
-        own &= ~rough
+        own = (changed >= friction) & (changed - outside > least)
+        rough = (friction > changed) & (friction - outside > ROUGH)
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1), rough)
 
     @property

@@ -60,6 +60,7 @@ def default_constants(adapter: Default) -> Constants:
         "pushed": default.PUSHED,
         "clear": default.CLEAR,
         "creeping": default.CREEPING,
+        "surprised": default.SURPRISED,
         "snapshot_every": default.SNAPSHOT,
         "lasting": default.LASTING,
         "touched": default.TOUCHED,
@@ -82,6 +83,7 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
+        "rough": explanations.ROUGH,
         "stale": default.STALE,
     }
 

@@ -202,8 +202,8 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double joint = evidence[JOINTS + best], payload = possible(core, carried) ? evidence[PAYLOAD] : -INFINITY;
   const double friction = small_friction(core) ? evidence[FRICTION] : -INFINITY;
   const double changed = payload > joint ? payload : joint;
-  if (!((friction > changed ? friction : changed) - outside > least)) return -2;
-  if (friction > changed) return core->model->robot.n;
+  if (friction > changed) return friction - outside > core->model->defaults.rough ? core->model->robot.n : -2;
+  if (!(changed - outside > least)) return -2;
   return payload >= joint ? -1 : best;
 }
 

@@ -137,8 +137,8 @@ class PublicTrackingTask(TrackingTask):
         preset = PRESETS[self.robot.name]
         return GravityImpedance(self.robot, np.array(preset.stiffness, float), np.array(preset.damping, float))
 
-    def target(self, threads: int = 0) -> Target:
-        return self._unlimited(super().target(threads))
+    def target(self, threads: int = 0, timestep: float = 1e-3) -> Target:
+        return self._unlimited(super().target(threads, timestep))
 
     def ideal(self, threads: int = 0) -> Target:
         return self._unlimited(super().ideal(threads))

@@ -10,7 +10,7 @@ import numpy as np
 
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.loop.memory import collect, restore
-from retorque.runtime.compiled.structures import structure
+from retorque.runtime.compiled.structures import layouts, structure
 from retorque.work.array import Array
 
 
@@ -67,9 +67,10 @@ class Learnt:
         self._calls.rt_learnt_of(ctypes.c_void_p(core), ctypes.c_void_p(ctypes.addressof(found)))
         counts = {"mean": found.size, "root": found.size * found.step, "evidence": 1}
         views = {}
-        for name, _ in found._fields_[2:]:
-            kind = ctypes.c_double * counts.get(name, self._n)
-            views[name] = np.ctypeslib.as_array(kind.from_address(getattr(found, name)))
+        for field in layouts()["rt_learnt"]:
+            if field.pointer:
+                kind = ctypes.c_double * counts.get(field.name, self._n)
+                views[field.name] = np.ctypeslib.as_array(kind.from_address(getattr(found, field.name)))
         views["root"] = views["root"].reshape(found.size, found.step)[:, : found.size]
         return views
 

@@ -49,8 +49,9 @@ def find(variant: str, robot: str = "") -> Path:
     path = FOLDER / (f"{variant}-{robot}.safetensors" if robot else f"{variant}.safetensors")
     if not path.exists():
         have = sorted(p.stem for p in FOLDER.glob("*.safetensors"))
+        how = f" --robots {robot}" if robot else " --preset paper-small" if variant == "tam-paper" else ""
         raise RetorqueError(
             f"no weights '{path.stem}' on board (there are: {', '.join(have) or 'none'}); make them with "
-            f"`retorque train tam{f' --robots {robot}' if robot else ''}`"
+            f"`retorque train tam{how}`"
         )
     return path

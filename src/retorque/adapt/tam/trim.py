@@ -6,6 +6,7 @@ import numpy as np
 
 from retorque.adapt.tam.context import Context
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
+from retorque.adapt.tam.paper.paper_adaptor import PaperAdaptor
 from retorque.loop.history import History
 
 SPAN = 25
@@ -34,7 +35,7 @@ class Trim:
 
     remembered = ("torque", "_checked")
 
-    def __init__(self, context: Context, adaptor: FastAdaptor, history: History):
+    def __init__(self, context: Context, adaptor: FastAdaptor | PaperAdaptor, history: History):
         self.context, self.adaptor, self.history = context, adaptor, history
         timestep, trials = history.timestep, history.trials
         offsets = 0.5 * (SPAN - 1) - np.arange(SPAN)  # newest first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.tam.adapter import TamAdapter
+from retorque.adapt.tam.adaptor_rows import RowLayout
 from retorque.adapt.tam.context import PROBES
 from retorque.adapt.tam.encoder import EPSILON
 from retorque.adapt.tam.fast_adaptor import JUMP
@@ -83,7 +84,7 @@ def _coefficients(g: OnnxGraph, tam: TamAdapter, w: dict[str, Array], latent: st
     middle, half = g.constant(w["middle"]), g.constant(w["half"])
     raw = g.op("Div", g.op("Sub", g.dense(latent, w["to_basis"]), middle), half)
     found = g.op("Add", middle, g.op("Mul", half, g.op("Tanh", raw)))
-    layout = tam.adaptor._layout
+    layout = RowLayout(tam.preset.window)
     columns = np.eye(len(w["middle"]))
     each = [layout.coefficients(columns, np.full(len(columns), unit)) for unit in w["unit"]]  # (n, rows, 14)
     return g.op("Einsum", found, g.constant(np.array(each)), equation="nf,nrf->nr")

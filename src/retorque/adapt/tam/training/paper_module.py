@@ -20,8 +20,9 @@ class PaperAdaptorModule(nn.Module):
     def __init__(self, preset: Preset):
         super().__init__()
         e, h = preset.embed, preset.hidden
-        for name in ("position", "velocity", "torque"):
-            setattr(self, name, nn.Sequential(nn.Linear(preset.window, e), nn.SiLU(), nn.Linear(e, e)))
+        self.position, self.velocity, self.torque = (
+            nn.Sequential(nn.Linear(preset.window, e), nn.SiLU(), nn.Linear(e, e)) for _ in range(3)
+        )
         self.combine = nn.Linear(3 * e + 1, h)
         self.summary = nn.Linear(h, h)
         self.modulate = nn.Linear(preset.latent, 2 * h * preset.depth)

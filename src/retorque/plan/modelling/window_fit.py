@@ -204,28 +204,29 @@ class WindowFit:
         if path is None:
             return None
         a, b, by_p = d.linearise(path, samples.inputs, whole)
-        noisy = bool(self._input_variance.any())
-        now, pushed = np.zeros((width, width + self.free.size)), np.zeros((width, steps * d.inputs if noisy else 0))
-        now[:, :width] = np.eye(width)
-        rows, pushes = np.empty((steps, *now.shape)), np.empty((steps, *pushed.shape))
-        for t in range(steps):
-            now = a[t] @ now
-            now[:, width:] += by_p[t][:, self.free.columns]
-            rows[t] = now / self.noise[:, None]
-            if noisy:
-                pushed = a[t] @ pushed
-                pushed[:, t * d.inputs : (t + 1) * d.inputs] = b[t] * np.sqrt(self._input_variance)
-                pushes[t] = pushed / self.noise[:, None]
         keep = samples.valid[1:].copy()
         if most and steps > most:
             chosen = np.zeros(steps, dtype=bool)
             chosen[np.linspace(0, steps - 1, most).round().astype(int)] = True
             keep &= chosen
-        errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        if not len(errors):
+        if not keep.any():
             return None
-        rows, pushes = (x[keep].reshape(len(errors), x.shape[-1]) for x in (rows, pushes))
-        covariance = np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushes @ pushes.T
+        known = width + self.free.size  # then a column for each input of each step, where inputs are noisy
+        noisy = d.inputs if self._input_variance.any() else 0
+        by_p, pushes = by_p[:, :, self.free.columns], b * np.sqrt(self._input_variance)
+        now = np.eye(width, known + steps * noisy)
+        kept = []
+        for t in range(steps):
+            now = a[t] @ now
+            now[:, width:known] += by_p[t]
+            if noisy:
+                now[:, known + t * noisy : known + (t + 1) * noisy] = pushes[t]
+            if keep[t]:
+                kept.append(now)
+        errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
+        every = (np.array(kept) / self.noise[:, None]).reshape(len(errors), -1)
+        rows, pushed = every[:, :known], every[:, known:]
+        covariance = np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushed @ pushed.T
         return Prediction(errors, covariance, rows, anchor.p, anchor.state_covariance)
 
     def _starts(self, count: int) -> list[int]:

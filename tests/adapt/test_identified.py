@@ -11,7 +11,7 @@ import pytest
 from retorque.adapt import make
 from retorque.adapt.identified import Identified
 from retorque.adapt.oracle import Oracle
-from retorque.adapt.recursive.adapter import Recursive
+from retorque.adapt.recursive.adapter import Recursive, RecursiveSettings
 from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.unknowns import BASIS, BIAS, FRICTION_BACKWARD, FRICTION_FORWARD, VISCOUS, joint_unknowns
 from retorque.adapt.recursive.unknowns_prior import GENTLE, prior_of
@@ -116,6 +116,8 @@ def test_recursive_takes_the_card_and_trusts_it_from_the_first_tick(tmp_path: Pa
     wanted = Oracle(PANDA, 3, truth=lambda: truth).correct(state, nominal)
     found = make("recursive", PANDA, 3, settings={"card": str(tmp_path / "card.toml")}).correct(state, nominal)
     plain = make("recursive", PANDA, 3).correct(state, nominal)
+    times = [Recursive(robot, 1).disturbance_time for robot in (PANDA, card)]
+    assert times == [RecursiveSettings().disturbance_time, RecursiveSettings().card_disturbance_time]
     assert np.abs(found - wanted).max() < 0.1 * np.abs(plain - wanted).max()
     own = Recursive(card, 3)  # a robot that was identified brings its prior along
     assert own.card is card and np.array_equal(own.model.joint_mean, LinearModel(card, card).joint_mean)

@@ -12,7 +12,7 @@ import pytest
 
 from retorque.identify.excite.cell import Cell, HalfSpace, read_cell
 from retorque.identify.excite.collision import Clearance
-from retorque.identify.excite.excitation import Excitation, Excited, excite
+from retorque.identify.excite.excitation import Excitation, Excited, _Problem, excite
 from retorque.identify.excite.excite_command import ExciteSettings
 from retorque.identify.excite.excite_command import excite as command
 from retorque.identify.excite.fourier import Fourier, at_rest
@@ -65,6 +65,23 @@ def test_it_tells_more_than_a_random_motion_and_is_repeatable(robot: Robot, foun
     assert found.log_det > found.log_det_before + 1.0
     again = excite(robot, SETTINGS)
     assert np.array_equal(again.trajectory.a, found.trajectory.a) and again.log_det == found.log_det
+
+
+@pytest.mark.parametrize("criterion", ("logdet", "condition", "both"))
+def test_the_gradient_is_that_of_the_cost(robot: Robot, criterion: Literal["logdet", "condition", "both"]) -> None:
+    """With a floor in the way and torques beyond their limit, so that every part of the cost has a slope."""
+    cell = Cell(walls=(HalfSpace(name="floor", normal=(0.0, 0.0, 1.0), offset=-0.05),))
+    settings = replace(SETTINGS, criterion=criterion, cell=cell, torque=0.05)
+    problem = _Problem(robot, settings)
+    rng = np.random.default_rng(3)
+    vector = rng.standard_normal(problem.size)
+    cost, gradient = problem.slope(vector)
+    assert cost == problem.cost(vector)
+    for index in rng.choice(problem.size, 6, replace=False):
+        aside = np.zeros(problem.size)
+        aside[index] = 1e-6
+        across = (problem.cost(vector + aside) - problem.cost(vector - aside)) / 2e-6
+        assert gradient[index] == pytest.approx(across, rel=0.02, abs=2e-3 * np.abs(gradient).max())
 
 
 def test_both_criteria_together_give_a_better_condition_than_information_alone(robot: Robot) -> None:

@@ -93,6 +93,16 @@ def test_what_cannot_be_learnt_does_not_pay(simulate: Simulate) -> None:
         train_residual(fit(motion, truth.robot, truth.friction, "sdp"), motion[:100], TorqueResidualTraining())
 
 
+def test_a_gain_that_is_not_sure_does_not_pay() -> None:
+    from retorque.identify.residual.train_residual import _surely
+
+    held = np.arange(100) % 25 >= 20
+    rest, even = np.ones((100, 2)), np.full((100, 2), 0.12)
+    assert _surely(rest, even, held) == pytest.approx(0.88)  # the same in every stretch
+    uneven = even * np.repeat([0.0, 2.0, 0.0, 2.0], 25)[:, None]
+    assert _surely(rest, uneven, held) > 0.93  # the same on average
+
+
 def test_features_and_foreign_weights(rippled: tuple[Any, Any], tmp_path: Path) -> None:
     estimate, _ = rippled
     assert features(*np.zeros((4, 3, 6))).shape == (3, 6, COUNT)

@@ -178,7 +178,8 @@ def _residual(
     change = 100.0 * (1.0 - float(np.mean(found.after / np.maximum(found.before, 1e-12))))
     if not found.pays:
         out.show(
-            f"the {kind} residual does not pay on data held back ({change:.0f} %): it is not written", style="yellow"
+            f"the {kind} residual does not surely pay on data held back ({change:.0f} %): it is not written",
+            style="yellow",
         )
         return
     out.show(f"the {kind} residual takes {change:.0f} % off the error on data held back")

@@ -45,6 +45,9 @@ class RecursiveSettings:
     """First guess of what the model cannot say, times friction_max / 3 of the joint [N·m]."""
     disturbance_time: float = 0.15
     """How long what the model cannot say is taken to last [s]."""
+    card_disturbance_time: float = 0.3
+    """The same beside an identified card, whose friction is known but for its memory: a quicker answer only shakes
+    flexible joints [s]."""
     disturbance_memory: float = 1.0
     """Time over which its size is learnt [s]."""
     card: str = ""
@@ -98,8 +101,10 @@ class Recursive(Adapter):
         self._filter = SquareRootFilter(trials, self.model.size, s.forgetting)
         self._scale = np.maximum(self.model.profile.friction_max, 1e-6) / 3.0
         apart = -(-(self._samples - 1) // self._stride)  # updates between windows that share no sample
+        self.disturbance_time = s.disturbance_time if self.card is None else s.card_disturbance_time
+        """How long what the model cannot say is taken to last [s]."""
         self._disturbance = Disturbance(
-            self._scale, trials, self._step, apart, s.disturbance, s.disturbance_time, s.disturbance_memory,
+            self._scale, trials, self._step, apart, s.disturbance, self.disturbance_time, s.disturbance_memory,
             0.3 * s.noise_floor,
         )  # fmt: skip
         self._tick_inverse, self._inverse = (Inverse(self.model, timestep) for _ in range(2))

@@ -25,6 +25,8 @@ EXTRA_STARTS = 4
 """Further random shapes to try while none has come out within all limits."""
 BOTH = 0.5
 """Weight of the condition number's logarithm beside the mean information of a parameter."""
+STEP, NEAR_STEP = 1e-6, 1e-5
+"""Of the differences that gradients are made of: states and coefficients, and poses near something [rad]."""
 RATE = 100.0
 """Independent samples a second that a log is assumed to give [Hz]."""
 
@@ -191,6 +193,80 @@ class _Problem:
             near += 5.0 * measured.crowding / 0.01
         return self.quality(measured) + 20.0 * over + 2.0 * near
 
+    def slope(self, vector: Array) -> tuple[float, Array]:
+        """The cost and its gradient.
+
+        What a log tells depends on each sample's state alone, and that on the coefficients cheaply: differences of the
+        regressor along 3n axes of the state replace those along every coefficient.
+        """
+        clock = np.arange(self.samples) * self.period / self.samples
+        trajectory = self.trajectory(vector)
+        state = np.stack(trajectory.at(clock))  # (3, samples, n)
+        matrix = self._matrix(state)
+        pull = self._pull(matrix)
+        part = matrix @ self.layout.card / self.torque_limit
+        worst = np.unravel_index(np.argmax(np.abs(part)), part.shape)
+        over = max(0.0, float(np.abs(part[worst])) / self.settings.torque - 1.0)
+        if over:
+            push = 20.0 / self.settings.torque * np.sign(part[worst]) / self.torque_limit[worst[1]]
+            pull[worst] += push * self.layout.card
+        slope = self._nearness(state[0])
+        for kind in range(3):
+            for j in range(self.robot.n):
+                moved = state.copy()
+                moved[kind, :, j] += STEP
+                slope[kind, :, j] += np.sum(pull * (self._matrix(moved) - matrix), axis=(1, 2)) / STEP
+        gradient = np.empty(len(vector))
+        for index in range(len(vector)):
+            aside = vector.copy()
+            aside[index] += STEP
+            gradient[index] = np.sum(slope * (np.stack(self.trajectory(aside).at(clock)) - state)) / STEP
+        return self.cost(vector), gradient
+
+    def _matrix(self, state: Array) -> Array:
+        """(samples, n, size) the regressor of states (3, samples, n)."""
+        return self.layout.matrix(self.body, Motion.of(*state, np.zeros_like(state[0])))
+
+    def _pull(self, matrix: Array) -> Array:
+        """(samples, n, size) how the criterion changes with each entry of the regressor."""
+        unit = self.unit / self.noise[:, None]
+        tall = (matrix[..., self.columns] * unit).reshape(-1, len(self.columns))
+        repeat = RATE * self.settings.time / len(matrix)
+        known = -2.0 * repeat * tall @ np.linalg.inv(np.eye(tall.shape[1]) + repeat * tall.T @ tall) / tall.shape[1]
+        size = np.maximum(np.linalg.norm(tall, axis=0), 1e-150)
+        even = tall / size
+        spread, axes = np.linalg.eigh(even.T @ even)
+        first, last = axes[:, -1], axes[:, 0]
+        rise = even @ (np.outer(first, first) / spread[-1] - np.outer(last, last) / max(spread[0], 1e-15 * spread[-1]))
+        evenness = (rise - even * np.sum(even * rise, axis=0)) / size
+        own = {"logdet": known, "condition": evenness, "both": known + BOTH * evenness}[self.settings.criterion]
+        out = np.zeros_like(matrix)
+        out[..., self.columns] = own.reshape(len(matrix), -1, len(self.columns)) * unit
+        return out
+
+    def _nearness(self, q: Array) -> Array:
+        """(3, samples, n) how the price of nearness changes with each sample's state."""
+        out = np.zeros((3, *q.shape))
+        home, way = np.asarray(self.robot.home, dtype=float), np.linspace(0.0, 1.0, 12)
+        poses = np.concatenate([q, home + way[:, None] * (q[0] - home)])
+        distance = self.clear.distances(poses)
+        short = distance < self.clearance
+        if not np.any(short):
+            return out
+        price = np.zeros(len(poses))
+        price[np.argmin(distance)] = -2.0 / 0.01
+        if self.sizes:
+            price -= 2.0 * 5.0 / 0.01 * short / len(poses)
+        for j in range(self.robot.n):
+            moved = poses[short].copy()
+            moved[:, j] += NEAR_STEP
+            change = np.zeros(len(poses))
+            change[short] = (self.clear.distances(moved) - distance[short]) / NEAR_STEP
+            each = price * np.where(np.isfinite(change), change, 0.0)
+            out[0, :, j] = each[: len(q)]
+            out[0, 0, j] += float(way @ each[len(q) :])
+        return out
+
     def feasible(self, measured: Measured) -> bool:
         """Whether torque and clearance are within their limits."""
         return measured.torque <= self.settings.torque * 1.02 and measured.distance >= 0.5 * self.clearance
@@ -229,7 +305,7 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
         start = min(drawn, key=problem.cost)
         if before is None:
             before = problem.measure(problem.fitting(problem.trajectory(drawn[0])), problem.fine)
-        result = minimize(problem.cost, start, method="L-BFGS-B", options={"maxiter": settings.iterations})
+        result = minimize(problem.slope, start, jac=True, method="L-BFGS-B", options={"maxiter": settings.iterations})
         trajectory = problem.fitting(problem.trajectory(result.x))
         measured = problem.measure(trajectory, problem.fine)
         if problem.feasible(measured):

@@ -43,7 +43,7 @@ class TorqueResidualTraining:
     worth: float = 0.02
     """Part by which a joint's error must fall on data held back before its residual is used."""
     pays: float = 0.1
-    """Part by which the joints' mean error must fall on data held back before a residual is said to pay."""
+    """Part by which the joints' mean error must fall on data held back, surely, before a residual is said to pay."""
     seed: int = 0
     """Of the first weights and of the order of sequences."""
 
@@ -155,8 +155,26 @@ def train_residual(estimate: Estimate, motion: Motion, settings: TorqueResidualT
     after = np.sqrt(np.mean(np.square(rest[held] - gain * said[held]), axis=0))
     arrays = networks.arrays() | {"mean": mean, "deviation": deviation, "load": load, "scale": scale, "gain": gain}
     arrays["period"] = np.array(float(np.median(np.diff(motion.time))))
-    pays = bool(np.mean(after / np.maximum(before, 1e-12)) <= 1.0 - settings.pays)
+    pays = _surely(rest, gain * said, held) <= 1.0 - settings.pays
     return TrainedResidual(arrays=arrays, settings=settings, before=before, after=after, pays=pays)
+
+
+def _surely(rest: Array, said: Array, held: Array) -> float:
+    """Mean ratio of the errors with and without the residual on data held back, one standard error above its estimate.
+
+    Stretches that are held back lie between those that were learnt from and say little more than these, so that the
+    spread between them counts as well.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], held.astype(int), [0]])))
+    ratios = [
+        np.mean(
+            np.linalg.norm(rest[first:last] - said[first:last], axis=0)
+            / np.maximum(np.linalg.norm(rest[first:last], axis=0), 1e-12)
+        )
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+    ]
+    error = float(np.std(ratios, ddof=1)) / np.sqrt(len(ratios)) if len(ratios) > 1 else 0.0
+    return float(np.mean(ratios)) + error
 
 
 def _worth(rest: Array, said: Array, stop: Array, held: Array, least: float) -> Array:

@@ -14,8 +14,10 @@ from retorque.work.array import Array
 
 MOMENTS = 15
 """Moments that are tried, evenly over the log."""
-LIGHT = 0.1
-"""Mass below which a load is none [kg]."""
+LIGHT = 0.02
+"""Part of the arm's mass below which a load is none."""
+PRICE = 15.0
+"""What five more numbers gain on a log without a load: mass, first moment and the moment it comes [nat]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +73,11 @@ def appeared(reading: Reading, fit: Fit) -> LoadStep | None:
         return float(pull @ found), found
 
     step = len(motion) // (MOMENTS + 1)
-    if step < 1:
+    if step < 2:
         return None
-    coarse = max(range(step, len(motion) - step + 1, step), key=lambda moment: tried(moment)[0])
+    coarse = max(range(2 * step, len(motion) - 2 * step + 1, step), key=lambda moment: tried(moment)[0])
     near = range(max(coarse - step, 1), min(coarse + step, len(motion) - 1))
     moment = max(near, key=lambda moment: tried(moment)[0])
     found = tried(moment)[1]
-    return LoadStep(time=float(motion.time[moment]), moment=found) if abs(found[0]) > LIGHT else None
+    light = LIGHT * float(np.sum(layout.unpack(layout.card)[0][:, 0]))
+    return LoadStep(time=float(motion.time[moment]), moment=found) if abs(found[0]) > light else None

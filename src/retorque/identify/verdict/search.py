@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from retorque.identify.verdict.doubts import scales, shifts
-from retorque.identify.verdict.load_step import appeared
+from retorque.identify.verdict.load_step import PRICE, appeared
 from retorque.identify.verdict.reading import Fit, Reading, mirrored, permuted, turned
 from retorque.identify.verdict.sample import shifted
 from retorque.logs.motion import Motion
@@ -50,7 +50,7 @@ class Guess:
     """The same for any part of the log, where it can be made good in the file."""
 
     easier: float = 0.0
-    """What is gained by leaving out samples that it has no torque for, which is no merit [nat]."""
+    """What it gains without merit: by leaving out samples that it has no torque for, or by free numbers [nat]."""
 
     def fit(self) -> Fit:
         """How well the robot explains it."""
@@ -248,7 +248,7 @@ def loads(reading: Reading) -> Iterator[Guess]:
     def without(motion: Motion) -> Motion:
         return replace(motion, torque=motion.torque - found.torque(reading.body, motion))
 
-    yield _efforts(reading, "load", words, without)
+    yield replace(_efforts(reading, "load", words, without), easier=PRICE)
 
 
 def _robots(reading: Reading) -> Iterator[Guess]:

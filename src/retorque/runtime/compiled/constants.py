@@ -118,7 +118,7 @@ def _recursive(adapter: Adapter) -> Constants:
             "noise_memory": s.noise_memory,
             "forgetting": s.forgetting,
             "disturbance": s.disturbance,
-            "disturbance_time": s.disturbance_time,
+            "disturbance_time": adapter.disturbance_time,
             "disturbance_memory": s.disturbance_memory,
             "residual_floor": 0.3 * s.noise_floor,
             "first_evidence": -8.0 if adapter.card is None else 8.0,

@@ -33,11 +33,11 @@ class DiffusionTraining:
 
     action: str = "x_des"
     """What is cloned: x_des, to run through compliance, or x_ref, to run by position."""
-    demonstrations: int = 200
-    """Scripted episodes with compliance; only successful ones are kept."""
+    demonstrations: int = 100
+    """Scripted episodes with compliance; only successful ones are kept. Published: 200, by hand."""
     data: Path | None = None
     """A file of demonstrations that is there already, instead."""
-    steps: int = 8000
+    steps: int = 5000
     """Training steps; the published 1000 epochs of 200 demonstrations would be 125,000 of 256 moments."""
     batch: int = 64
     """Moments of demonstrations in a step; published: 256."""

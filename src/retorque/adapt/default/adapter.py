@@ -24,7 +24,8 @@ learnt where the network sees a push; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
 SURPRISED = 22.5
-"""... of that estimate, above which a surprise of the newest one is a change: else the newest one is what is wrong."""
+"""... of that estimate, above which a surprise of the newest one is a change although the network sees no push: else
+the newest one is what is wrong."""
 AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
@@ -156,7 +157,7 @@ class Default(TamRecursive):
         before = self._distance(old, old_spread, equation.noise_factor, old=True)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         creeping = ripe & (before > CREEPING)
-        sudden = (distance > SUSPECT) & (before > SURPRISED)
+        sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
         held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
         self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~held)
         begins = usable & ~self.disputed & (sudden | creeping)

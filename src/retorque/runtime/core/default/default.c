@@ -325,7 +325,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const double before = distance_of(core, old, p->old_spread, e->factor, 1);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect && before > d->surprised;
+  const int sudden = distance > d->suspect && (r->state->touching || before > d->surprised);
   const int held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
   if (usable && ripe && !s->disputed && !held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;

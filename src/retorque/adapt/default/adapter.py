@@ -78,6 +78,7 @@ class Default(TamRecursive):
     remembered: tuple[str, ...] = (
         *TamRecursive.remembered,
         "disputed",
+        "_held",
         "_disputed_for",
         "_calm_for",
         "_rest",
@@ -119,6 +120,7 @@ class Default(TamRecursive):
         count, size = round(AGE / SNAPSHOT), self.model.size
         self.disputed = np.zeros(self.trials, dtype=bool)
         """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
+        self._held = np.zeros(self.trials, dtype=bool)
         self._disputed_for = np.zeros(self.trials)
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
@@ -158,8 +160,8 @@ class Default(TamRecursive):
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         creeping = ripe & (before > CREEPING)
         sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
-        held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
-        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~held)
+        self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
+        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -192,7 +194,7 @@ class Default(TamRecursive):
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & ~held & (self._rest < REST)
+        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -374,5 +376,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

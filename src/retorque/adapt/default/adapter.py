@@ -24,7 +24,8 @@ learnt where the network sees a push; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
 SURPRISED = 22.5
-"""... of that estimate, above which a surprise of the newest one is a change: else the newest one is what is wrong."""
+"""... of that estimate, above which a surprise of the newest one is a change although the network sees no push: else
+the newest one is what is wrong."""
 AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
@@ -77,6 +78,7 @@ class Default(TamRecursive):
     remembered: tuple[str, ...] = (
         *TamRecursive.remembered,
         "disputed",
+        "_held",
         "_disputed_for",
         "_calm_for",
         "_rest",
@@ -118,6 +120,7 @@ class Default(TamRecursive):
         count, size = round(AGE / SNAPSHOT), self.model.size
         self.disputed = np.zeros(self.trials, dtype=bool)
         """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
+        self._held = np.zeros(self.trials, dtype=bool)
         self._disputed_for = np.zeros(self.trials)
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
@@ -156,9 +159,9 @@ class Default(TamRecursive):
         before = self._distance(old, old_spread, equation.noise_factor, old=True)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         creeping = ripe & (before > CREEPING)
-        sudden = (distance > SUSPECT) & (before > SURPRISED)
-        held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
-        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~held)
+        sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
+        self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
+        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -191,7 +194,7 @@ class Default(TamRecursive):
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & ~held & (self._rest < REST)
+        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -373,5 +376,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

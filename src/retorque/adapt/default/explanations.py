@@ -19,9 +19,9 @@ ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
 PUSH_MEMORY, PULSE_MEMORY, FRICTION_MEMORY = 1.5, 0.15, 0.5
 """How long a push, a blow that no wrench describes, and friction of all joints keep their size and direction [s]."""
-LIGHT_ODDS = -2.0
 FRICTION_SIZE, FRICTION_ODDS = 0.5, -2.0
-"""Standard deviation of friction of all joints, as a share of the profile's largest, and its log odds beforehand."""
+"""Standard deviation of friction of all joints, as a share of the profile's largest, and its log odds beforehand; a
+light touch is as large and as likely."""
 ROUGH = 4.5
 """Log odds at which it is acted on, however long that takes: it shows where the motion turns round."""
 GONE = 0.3
@@ -84,14 +84,25 @@ class Explanations:
         self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
         self.payload = Hypothesis(carried, trials, np.inf, -2.0, step)
         self._most_friction = profile.friction_max
-        self._light = Hypothesis(FRICTION_SIZE * profile.friction_max, trials, FRICTION_MEMORY, LIGHT_ODDS, step)
-        self.friction = Hypothesis(FRICTION_SIZE * profile.friction_max, trials, FRICTION_MEMORY, FRICTION_ODDS, step)
+        size_of_friction = FRICTION_SIZE * profile.friction_max
+        self._light, self.friction = (
+            Hypothesis(size_of_friction, trials, FRICTION_MEMORY, FRICTION_ODDS, step) for _ in range(2)
+        )
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
+    @property
+    def all(self) -> tuple[Hypothesis, ...]:
+        """Every explanation: those from outside, then the robot's own."""
+        return (*self._outside, self.payload, self.friction, *self.joints)
+
+    @property
+    def _outside(self) -> tuple[Hypothesis, ...]:
+        return self._nothing, self._hand, self._arm, self._anything, self._light
+
     def restart(self, which: Array) -> None:
         """A mismatch begins in these trials (trials,)."""
-        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self._light, self.payload, self.friction, *self.joints):
+        for hypothesis in self.all:
             hypothesis.restart(which)
 
     def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
@@ -140,8 +151,7 @@ class Explanations:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
         """
-        touches = (self._nothing, self._hand, self._arm, self._anything, self._light)
-        outside = np.max([h.evidence for h in touches], axis=0)
+        outside = np.max([h.evidence for h in self._outside], axis=0)
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)

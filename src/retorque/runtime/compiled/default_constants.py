@@ -19,7 +19,7 @@ PAYLOAD_NUMBERS, JOINT_NUMBERS = 11, 4
 def default_constants(adapter: Default) -> Constants:
     """Everything that the default adapter's core needs beside `tam-recursive`'s."""
     robot, told, opened = adapter.robot, adapter._explanations, adapter._reopening
-    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told._light, told.payload, told.friction, *told.joints)
+    hypotheses = told.all
     hand_link, hand_place = _point(robot.end_effector, adapter._ideal)
     arm_link, arm_place = _point(told._links, adapter._ideal)
     payload_shift, payload_doubt = _payload(opened, adapter.model.size)

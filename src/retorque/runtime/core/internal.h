@@ -178,7 +178,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 
 /* default/ */
 typedef struct {
-  int64_t disputed, kept, under_touch, walked;
+  int64_t disputed, held, kept, under_touch, walked;
   double disputed_for, calm_for, unseen_for, rest, since_snapshot, own_since, refuted, fresher, stale_for;
 } rt_default_state;
 

@@ -325,9 +325,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const double before = distance_of(core, old, p->old_spread, e->factor, 1);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect && before > d->surprised;
-  const int held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
-  if (usable && ripe && !s->disputed && !held) learn_stale(core, old, p->old_spread, e->factor);
+  const int sudden = distance > d->suspect && (r->state->touching || before > d->surprised);
+  s->held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
+  if (usable && ripe && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -364,7 +364,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && !held && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }
@@ -393,7 +393,7 @@ void rt_default_answer(rt_core *core) {
   rt_recursive_part *r = &core->recursive;
   const rt_default_state *s = core->defaults.state;
   const double share = felt_share(core), period = x->block * model->timestep;
-  const double units = (s->disputed || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
+  const double units = (s->disputed || s->held || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
   for (int j = 0; j < model->robot.n; j++) {
     double *felt = core->defaults.felt + j, *rate = felt + model->robot.n;
     const double most = d->most_felt * model->recursive.strength[j], own = units * x->unit[j];

@@ -48,6 +48,19 @@ def test_the_table_has_a_row_for_time_and_success() -> None:
     assert ("information", "truth inside 95 % band") in found
 
 
+def test_errors_are_given_for_each_change_and_bands_for_all_values() -> None:
+    runs = [
+        {"reached": 2.0, "errors": [[0.1, 0.2], [0.3, 0.1]], "inside": 90, "values": 100},
+        {"reached": np.nan, "errors": [[0.4, 0.0]], "inside": 10, "values": 20},
+    ]
+    found = {row.metric: row for row in mpc._rows("cartpole", "information", "white", mpc.Settings(), runs)}
+    errors = found["parameter error 1 s after a change"]
+    assert errors.extra["by_change"] == pytest.approx([0.3, 0.3]) and errors.mean == pytest.approx(0.3)
+    band = found["truth inside 95 % band"]
+    assert band.extra["all_values"] == pytest.approx(100 / 120) and band.mean == pytest.approx(0.7)
+    assert found["time to objective"].mean == 2.0 and found["success"].mean == 0.5
+
+
 def test_a_cell_that_is_reached_counts(monkeypatch) -> None:
     monkeypatch.setattr(mpc_planner, "one", lambda name, variant, cell, seed: 1.0 if cell[0] < 3.0 else np.nan)
     report = mpc_planner.run(mpc_planner.Settings(tasks=("cartpole",), points=2))

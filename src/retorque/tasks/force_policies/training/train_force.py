@@ -142,6 +142,8 @@ class ForceLearner:
             header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)
             self.updates = int(header["updates"])
             folder.forget_after(self.steps)
+            for point in folder.metrics()[-1:]:
+                self.reward, self.error = point["reward"], point["error"]
 
     def _environment(self, updates: int) -> ForceEnv:
         s = self.settings

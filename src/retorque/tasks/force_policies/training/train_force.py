@@ -174,7 +174,9 @@ class ForceLearner:
                 wrong = self._update(rollout, generator)
                 self.updates += 1
                 self.error = self.env.error()
-                figures = {"reward": self.reward, "error": self.error, "force_error": wrong}
+                figures = {"reward": self.reward, "error": self.error}
+                if self.network.estimator is not None:
+                    figures["force_error"] = wrong
                 self.folder.note(
                     step=self.steps, deviation=float(self.network.log_deviation.detach().exp().mean()), **figures
                 )

@@ -12,11 +12,13 @@ from retorque.cli.main import main
 from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.torque_compliance import TorqueCompliance
 from retorque.loop.loop import Loop
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.rigid_body import RigidBody
 from retorque.tasks.comply.draw_score import score
 from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
 from retorque.tasks.comply.stroke_plan import StrokePolicy
 from retorque.tasks.comply.stroke_shapes import circle
+from retorque.tasks.embodiments import embodiment
 from retorque.work.errors import RetorqueError
 
 
@@ -80,6 +82,20 @@ def test_bad_options_end_in_one_sentence(options: list[str], capsys: pytest.Capt
 def test_robots_without_a_pen_are_refused() -> None:
     with pytest.raises(RetorqueError, match="has no pen"):
         DrawTask(DrawSettings(robot="toddlerbot"))
+
+
+def test_g1_stands_on_its_soles_with_knees_bent_and_its_pen_before_its_hand() -> None:
+    task = DrawTask(DrawSettings(robot="g1", trials=1, seed=1000))
+    feet = tuple(task.robot.frame(name) for name in task.body.feet)
+    usual = embodiment("g1")
+    soles = []
+    for q, height in ((usual.position(task.robot), usual.base_height), (task.start, task.body.base_height)):
+        tree = CompiledTree(task.robot, feet)
+        tree.update(q[None], np.array([[0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0]]))
+        soles.append(tree.position[0, :, 2].copy())
+    np.testing.assert_allclose(soles[1], soles[0], atol=1e-3)  # as high as those of the standing robot
+    assert task.body.base_height < usual.base_height
+    assert task.plane.centre[0] > task.poses[0][-1][0] > task.poses[0][0][0] + 0.2  # board, pen, the other hand
 
 
 def test_arms_by_torque_draw_on_a_table_and_feel_through_their_adapter() -> None:

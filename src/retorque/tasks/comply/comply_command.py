@@ -31,7 +31,7 @@ class ComplySettings:
     """Settings of `retorque comply draw`, `wipe` and `press`."""
 
     robot: str = "toddlerbot_2xm"
-    """toddlerbot_2xm, arx_x5 or leap_hand by their servos; panda and other arms by torque."""
+    """toddlerbot_2xm, arx_x5, leap_hand or g1 by their servos; panda and other arms by torque."""
     shape: str = "heart"
     """What is drawn: heart, star, circle, text:WORDS or an SVG path."""
     method: str = "retorque"

@@ -108,6 +108,8 @@ class DrawTask:
         self.body: Embodiment = arm(settings.robot) if by_torque else embodiment(settings.robot)
         robot = self.body.load()
         self.site = table_site(robot) if by_torque else SITES[settings.robot]
+        if self.site.base_height is not None:
+            self.body = replace(self.body, base_height=self.site.base_height)
         hand = robot.frame(self.site.site)
         self.robot: Robot = replace(robot, frames={**robot.frames, "pen": _beyond(hand, self.site.pen)})
         self.arm = TorqueArm(self.robot, "pen", settings.trials, settings.seed) if by_torque else None

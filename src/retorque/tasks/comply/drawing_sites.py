@@ -44,8 +44,12 @@ class DrawingSite:
     """Half its width and height [m]."""
     tilted: float = float(np.deg2rad(10.0))
     """How far it is turned [rad]."""
+    base_height: float | None = None
+    """Of a free base in that pose; default: the embodiment's [m]."""
 
 
+BENT = 0.2
+"""Of G1's hips and ankles, its knees twice that: straight legs cannot lean [rad]."""
 SITES = {
     "toddlerbot_2xm": DrawingSite(
         site="right_hand_centre",
@@ -79,6 +83,23 @@ SITES = {
         ),
         misplaced=0.004,
         board=0.022,
+    ),
+    # Forearm forward; the pen is long enough that the hand stays clear of the board.
+    "g1": DrawingSite(
+        site="right_hand",
+        pen=(0.2, 0.0, 0.0),
+        offset=(0.05, 0.0, 0.03),
+        normal=(-1.0, 0.0, 0.0),
+        pose={
+            "right_shoulder_pitch_joint": 0.2,
+            "right_shoulder_roll_joint": -0.1,
+            "right_elbow_joint": 0.1,
+            **{f"{side}_hip_pitch_joint": -BENT for side in ("left", "right")},
+            **{f"{side}_knee_joint": 2.0 * BENT for side in ("left", "right")},
+            **{f"{side}_ankle_pitch_joint": -BENT for side in ("left", "right")},
+        },
+        strokes=StrokeSettings(size=0.1, force=10.0, normal_stiffness=80.0, tangent_stiffness=600.0, damping_ratio=5.0),
+        base_height=0.7793,
     ),
 }
 """By robot."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from retorque.learn.weights import check_only, load_network, save_network, weights_header
 from retorque.robots.robot import Robot
+from retorque.tasks.push.push_network import dense_layers, through
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError, unknown
 
@@ -32,17 +33,18 @@ class ForceNetwork:
     """
 
     def __init__(self, tensors: dict[str, Array], seen: int, joints: int):
-        self._policy, self._estimator = _layers(tensors, "policy"), _layers(tensors, "estimator")
+        self._policy, self._estimator = dense_layers(tensors, "policy"), dense_layers(tensors, "estimator")
         inward = seen + (3 if self._estimator else 0)
         if not self._policy or self._policy[0][0].shape[0] != inward or self._policy[-1][0].shape[1] != joints:
             raise RetorqueError(f"a force policy of this arm takes {inward} numbers and gives {joints}; train it again")
 
     def __call__(self, seen: Array) -> tuple[Array, Array]:
         """Shares (trials, joints) and the estimated force on the hand (trials, 3) [N]; zeros where none is made."""
-        if not self._estimator:
-            return _through(self._policy, seen), np.zeros((len(seen), 3))
-        force = _through(self._estimator, seen)
-        return _through(self._policy, np.concatenate([seen, force], axis=-1)), FORCE * force
+        x, force = seen.astype(np.float32), np.zeros((len(seen), 3))
+        if self._estimator:
+            force = through(self._estimator, x)
+            x = np.concatenate([x, force], axis=-1)
+        return through(self._policy, x).astype(float), FORCE * force.astype(float)
 
 
 def load_force_policy(method: str, robot: Robot, seen: int, joints: int, path: Path | None = None) -> ForceNetwork:
@@ -61,16 +63,3 @@ def save_force_policy(path: Path, tensors: dict[str, Array], robot: Robot, made:
     """Write a network whole."""
     header = weights_header([robot], {}, made, only=robot.name, rate=RATE)
     return save_network(path, tensors, NETWORK, FORMAT, header)
-
-
-def _layers(tensors: dict[str, Array], part: str) -> list[tuple[Array, Array]]:
-    numbers = sorted({int(name.split(".")[1]) for name in tensors if name.startswith(f"{part}.")})
-    return [(tensors[f"{part}.{k}.weight"].T.astype(float), tensors[f"{part}.{k}.bias"].astype(float)) for k in numbers]
-
-
-def _through(layers: list[tuple[Array, Array]], x: Array) -> Array:
-    for weight, bias in layers[:-1]:
-        y = x @ weight + bias
-        x = np.where(y > 0.0, y, np.expm1(np.minimum(y, 0.0)))
-    weight, bias = layers[-1]
-    return np.asarray(x @ weight + bias)

@@ -142,6 +142,8 @@ class ForceLearner:
             header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)
             self.updates = int(header["updates"])
             folder.forget_after(self.steps)
+            for point in folder.metrics()[-1:]:
+                self.reward, self.error = point["reward"], point["error"]
 
     def _environment(self, updates: int) -> ForceEnv:
         s = self.settings
@@ -172,7 +174,9 @@ class ForceLearner:
                 wrong = self._update(rollout, generator)
                 self.updates += 1
                 self.error = self.env.error()
-                figures = {"reward": self.reward, "error": self.error, "force_error": wrong}
+                figures = {"reward": self.reward, "error": self.error}
+                if self.network.estimator is not None:
+                    figures["force_error"] = wrong
                 self.folder.note(
                     step=self.steps, deviation=float(self.network.log_deviation.detach().exp().mean()), **figures
                 )

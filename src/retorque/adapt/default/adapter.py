@@ -20,7 +20,7 @@ from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
 """Squared Mahalanobis distances of an innovation: above the first something has changed, above the second nothing is
-learnt where the network sees a push; below the last it is over."""
+learnt where the network sees a push, and a robot that stands still disputes it; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
 SURPRISED = 22.5
@@ -161,6 +161,7 @@ class Default(TamRecursive):
         creeping = ripe & (before > CREEPING)
         self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
         sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
+        sudden |= self._held & (self._rest > 0.0)  # who stands still may be leaning on something
         self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)

@@ -305,7 +305,8 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
   s->held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
-  const int sudden = distance > d->suspect && (r->state->touching || before > d->surprised);
+  const int surprised = distance > d->suspect && (r->state->touching || before > d->surprised);
+  const int sudden = surprised || (s->held && s->rest > 0.0); /* who stands still may be leaning on something */
   if (usable && ripe && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);

@@ -257,7 +257,7 @@ class Default(TamRecursive):
             gained = distance - self._distance(*fresh, equation.noise_factor)
             self._fresher = np.where(over, self._fresher + gained, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
-        # What was learnt while it began was the robot's own after all, unless it stands still and may lean on something.
+        # What was learnt while it began was the robot's own after all; who stands still may be leaning on something.
         back = ended & (self._fresher > 0.0) & (self._rest < REST)
         self._filter.mean[back], self._filter.root[back] = self._fresh_mean[back], self._fresh_root[back]
         self._refuted[ended] = 0.0

@@ -20,7 +20,7 @@ from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
 """Squared Mahalanobis distances of an innovation: above the first something has changed, above the second nothing is
-learnt where the network sees a push; below the last it is over."""
+learnt where the network sees a push, and a robot that stands still disputes it; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
 SURPRISED = 22.5
@@ -159,8 +159,9 @@ class Default(TamRecursive):
         before = self._distance(old, old_spread, equation.noise_factor, old=True)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         creeping = ripe & (before > CREEPING)
-        sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
         self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
+        sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
+        sudden |= self._held & (self._rest > 0.0)  # who stands still may be leaning on something
         self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
@@ -246,7 +247,6 @@ class Default(TamRecursive):
             self._open(
                 sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
             )
-            self._allow(sure & self.disputed & verdict.friction)
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
         unseen = (distance < SUSPECT) & (self._unseen_for > UNSEEN)
@@ -257,7 +257,8 @@ class Default(TamRecursive):
             gained = distance - self._distance(*fresh, equation.noise_factor)
             self._fresher = np.where(over, self._fresher + gained, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
-        back = ended & (self._fresher > 0.0)  # what was learnt while it began was the robot's own after all
+        # What was learnt while it began was the robot's own after all; who stands still may be leaning on something.
+        back = ended & (self._fresher > 0.0) & (self._rest < REST)
         self._filter.mean[back], self._filter.root[back] = self._fresh_mean[back], self._fresh_root[back]
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
@@ -309,15 +310,6 @@ class Default(TamRecursive):
             self._filter.widen(int(trial), opening.doubt)
             self._old_means[:, trial], self._old_roots[:, trial] = self._filter.mean[trial], self._filter.root[trial]
         self.disputed &= ~(payload | joint)
-
-    def _allow(self, which: Array) -> None:
-        """It is friction that the estimate cannot describe: learn on from the newest one, and expect as much of it."""
-        self._filter.mean[which], self._filter.root[which] = self._fresh_mean[which], self._fresh_root[which]
-        found = self._explanations.friction
-        size = found.mean**2 + np.diagonal(found.covariance, axis1=-2, axis2=-1)
-        self._disturbance.total[which] = np.maximum(self._disturbance.total, size)[which]
-        self._old_sizes[:, 1, which] = np.maximum(self._old_sizes[:, 1], size)[:, which]
-        self.disputed &= ~which
 
     def _note_rest(self) -> None:
         velocity = self.history.last(self._samples)[1]

@@ -17,13 +17,8 @@ HAND_FORCE, HAND_MOMENT = 25.0, 2.5
 """Standard deviations of a wrench at the hand [N, N·m], for an arm of the Panda's strength."""
 ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
-PUSH_MEMORY, PULSE_MEMORY, FRICTION_MEMORY = 1.5, 0.15, 0.5
-"""How long a push, a blow that no wrench describes, and friction of all joints keep their size and direction [s]."""
-FRICTION_SIZE, FRICTION_ODDS = 0.5, -2.0
-"""Standard deviation of friction of all joints, as a share of the profile's largest, and its log odds beforehand; a
-light touch is as large and as likely."""
-ROUGH = 4.5
-"""Log odds at which it is acted on, however long that takes: it shows where the motion turns round."""
+PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
+"""How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
@@ -44,18 +39,14 @@ class Decision:
     """(trials,) the robot carries something else, or all drives changed alike."""
     joint: Array
     """(trials,) index of the one joint that changed; -1: none."""
-    friction: Array
-    """(trials,) friction of all joints that the estimate cannot describe: it may go on, and doubt itself more."""
 
 
 class Explanations:
     """Log odds of each explanation, from the moment at which a mismatch began.
 
-    From outside: a wrench at the hand, a force at the middle of the arm, any torques at the joints, or light ones that
-    last. The robot's own:
+    From outside: a wrench at the hand, a force at the middle of the arm, or any torques at the joints. The robot's own:
     a payload together with a common factor of the drives (ten inertial numbers at the mount: it hangs with gravity,
-    moves with acceleration and must agree over poses), the bias, gain and friction of one joint, or friction of all
-    joints that is not the same everywhere: it turns round with the motion, as nothing that touches does.
+    moves with acceleration and must agree over poses), or the bias, gain and friction of one joint.
 
     Args:
         robot: the ideal robot.
@@ -64,7 +55,7 @@ class Explanations:
         overlap: how many equations share one sample: each is worth that much less.
     """
 
-    remembered = ("_nothing", "_hand", "_arm", "_anything", "_light", "payload", "friction", "joints")
+    remembered = ("_nothing", "_hand", "_arm", "_anything", "payload", "joints")
 
     def __init__(self, robot: Robot, trials: int, step: float, overlap: float):
         self.robot, self._weight = robot, 1.0 / overlap
@@ -83,22 +74,17 @@ class Explanations:
         self._anything = Hypothesis(0.15 * limit, trials, PULSE_MEMORY, -3.0, step)
         self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
         self.payload = Hypothesis(carried, trials, np.inf, -2.0, step)
-        self._most_friction = profile.friction_max
-        size_of_friction = FRICTION_SIZE * profile.friction_max
-        self._light, self.friction = (
-            Hypothesis(size_of_friction, trials, FRICTION_MEMORY, FRICTION_ODDS, step) for _ in range(2)
-        )
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
     @property
     def all(self) -> tuple[Hypothesis, ...]:
         """Every explanation: those from outside, then the robot's own."""
-        return (*self._outside, self.payload, self.friction, *self.joints)
+        return (*self._outside, self.payload, *self.joints)
 
     @property
     def _outside(self) -> tuple[Hypothesis, ...]:
-        return self._nothing, self._hand, self._arm, self._anything, self._light
+        return self._nothing, self._hand, self._arm, self._anything
 
     def restart(self, which: Array) -> None:
         """A mismatch begins in these trials (trials,)."""
@@ -122,14 +108,10 @@ class Explanations:
         nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
         self._arm.take(which, y, arm, noise, w)
-        any_torques = np.broadcast_to(-np.eye(n), (len(y), n, n))
-        self._anything.take(which, y, any_torques, noise, w)
-        self._light.take(which, y, any_torques, noise, w)
+        self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
         carried = self._body.regressor(q, qd, qdd)[..., self.columns]
         self.payload.take(which, y, np.concatenate([carried, torque[..., None]], axis=-1), noise, w)
-        turns = np.tanh(qd / OWN_WIDTH)
-        self.friction.take(which, y, turns[..., None] * np.eye(n), noise, w)
-        own = np.stack([torque, np.ones_like(torque), turns, qd], axis=-1)
+        own = np.stack([torque, np.ones_like(torque), np.tanh(qd / OWN_WIDTH), qd], axis=-1)
         for j, hypothesis in enumerate(self.joints):
             moves = np.abs(qd[:, j]) > OWN_WIDTH
             rows = np.zeros((int(moves.sum()), n, own.shape[-1]))
@@ -156,12 +138,8 @@ class Explanations:
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
         payload = np.where(self._possible(carried), self.payload.evidence, -np.inf)
-        small = np.all(np.abs(self.friction.mean) < self._most_friction, axis=-1)
-        friction = np.where(small, self.friction.evidence, -np.inf)
-        changed = np.maximum(payload, joint)
-        own = (changed >= friction) & (changed - outside > least)
-        rough = (friction > changed) & (friction - outside > ROUGH)
-        return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1), rough)
+        own = np.maximum(payload, joint) - outside > least
+        return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
     @property
     def over(self) -> Array:

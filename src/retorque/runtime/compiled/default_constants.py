@@ -50,7 +50,6 @@ def default_constants(adapter: Default) -> Constants:
         "weight": told._weight,
         "own_width": explanations.OWN_WIDTH,
         "inflation": reopening.INFLATION,
-        "most_friction": told._most_friction,
         "most_mass": told._most_mass,
         "reach": told._reach,
         "gone": explanations.GONE,
@@ -83,7 +82,6 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
-        "rough": explanations.ROUGH,
         "stale": default.STALE,
     }
 

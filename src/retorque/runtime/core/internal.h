@@ -319,7 +319,6 @@ int rt_residual_learn(rt_core *core);
 void rt_explanations_restart(rt_core *core);
 void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise);
 int rt_explanations_verdict(const rt_core *core, double least, double carried);
-void rt_explanations_friction(const rt_core *core, double *size);
 int rt_explanations_over(const rt_core *core);
 int rt_explanations_opening(const rt_core *core, int verdict, double *shift, double *doubt, int stride);
 /* default/default.c */

@@ -135,14 +135,13 @@ typedef struct {
   int walk_every;            /* updates between two steps of a touch that wanders */
   int hand_link, arm_link, carrier; /* -1: on the ground */
   int payload_doubts;
-  const int *counts;         /* (7 + n) numbers of each explanation */
+  const int *counts;         /* (5 + n) numbers of each explanation */
   const double *deviations;  /* of all of them, one after another */
-  const double *odds, *keep; /* (7 + n) log odds beforehand; what a number keeps of its value in an update */
+  const double *odds, *keep; /* (5 + n) log odds beforehand; what a number keeps of its value in an update */
   const double *armature;    /* (n) of the ideal robot that the tick follows [kg m2] */
   const double *closed_root; /* (n, 15, 15) of the first covariance */
   const double *payload_shift, *payload_doubt; /* (size, 11), (size, payload_doubts) */
   const double *joint_shift, *joint_doubt;     /* (n, 15, 4), (n, 15, 15) */
-  const double *most_friction; /* (n) that is not the same everywhere [N m] */
   double hand_place[3], arm_place[3]; /* in the links' frames [m] */
   double fade, weight;       /* of the last measurements; share of an independent one that an equation is worth */
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
@@ -157,7 +156,6 @@ typedef struct {
   double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
-  double rough;              /* log odds */
   double stale;              /* time over which it is learnt what an old estimate misses [s] */
 } rt_default;
 

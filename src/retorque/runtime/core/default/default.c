@@ -146,24 +146,6 @@ static void open_to(rt_core *core, int verdict) {
   p->state->disputed = 0;
 }
 
-/* It is friction that the estimate cannot describe: learn on from the newest one, and expect as much of it. */
-static void allow(rt_core *core) {
-  const int n = core->model->robot.n;
-  const rt_filter fresh = fresh_of(core);
-  double size[MOST];
-  copy(&fresh, &core->recursive.filter);
-  rt_explanations_friction(core, size);
-  for (int j = 0; j < n; j++) {
-    double *total = core->recursive.total + j;
-    *total = size[j] > *total ? size[j] : *total;
-    for (int age = 0; age < core->model->defaults.snapshots; age++) {
-      double *old = core->defaults.old_sizes + (2 * age + 1) * n + j;
-      *old = size[j] > *old ? size[j] : *old;
-    }
-  }
-  core->defaults.state->disputed = 0;
-}
-
 /* The unknowns of a touch are others than before: back to their prior, others kept. */
 static void renew_touch(rt_core *core) {
   rt_filter *f = &core->recursive.filter;
@@ -227,10 +209,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     rt_explanations_take(core, e, innovation, noise);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
-    if (s->rest < d->rest) { /* who stands still may be leaning on something */
-      if (verdict == n) allow(core);
-      else if (verdict > -2) open_to(core, verdict);
-    }
+    if (verdict > -2 && s->rest < d->rest) open_to(core, verdict); /* who stands still may be leaning on something */
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
@@ -248,7 +227,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     s->fresher = 0.0;
   }
   if (s->disputed && s->calm_for >= d->calm) {
-    if (s->fresher > 0.0) copy(&fresh, &core->recursive.filter); /* what was learnt while it began was its own */
+    if (s->fresher > 0.0 && s->rest < d->rest) copy(&fresh, &core->recursive.filter); /* that was its own after all */
     s->refuted = 0.0;
     s->disputed = 0;
   }
@@ -325,8 +304,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const double before = distance_of(core, old, p->old_spread, e->factor, 1);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect && (r->state->touching || before > d->surprised);
   s->held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
+  const int surprised = distance > d->suspect && (r->state->touching || before > d->surprised);
+  const int sudden = surprised || (s->held && s->rest > 0.0); /* who stands still may be leaning on something */
   if (usable && ripe && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);

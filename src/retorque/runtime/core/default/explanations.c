@@ -1,12 +1,12 @@
 /* Explanations that compete for a mismatch: a touch from outside, a payload, a drive, one joint.
  *
  * Each is y = H x + noise with x ~ N(0, prior) at first and a random walk back to it; its likelihood is kept over time.
- * In order: nothing, a wrench at the hand, a force at the arm, any torques, light ones that last, a payload with
- * a common factor of the drives, friction of all joints that is not the same everywhere, and each joint's own gain, bias and friction.
+ * In order: nothing, a wrench at the hand, a force at the arm, any torques, a payload with a common factor of the
+ * drives, and each joint's own gain, bias and friction.
  */
 #include "internal.h"
 
-enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND, ARM, ANYTHING, LIGHT, PAYLOAD, FRICTION, JOINTS };
+enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND, ARM, ANYTHING, PAYLOAD, JOINTS };
 enum { OWN = 4 }; /* numbers of a joint: gain, bias, friction, viscous friction */
 
 /* Where an explanation's numbers begin among all means, and among all covariances. */
@@ -130,7 +130,6 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) rows[i * n + j] = i == j ? -1.0 : 0.0;
   take(core, ANYTHING, y, rows, noise);
-  take(core, LIGHT, y, rows, noise);
   rt_pose pose[MOST];
   rt_motion motion[MOST];
   rt_place(&model->robot, e->position, pose);
@@ -141,9 +140,6 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
     rows[j * payload + payload - 1] = e->torque[j];
   }
   take(core, PAYLOAD, y, rows, noise);
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++) rows[i * n + j] = i == j ? tanh(e->velocity[j] / model->defaults.own_width) : 0.0;
-  take(core, FRICTION, y, rows, noise);
   for (int j = 0; j < n; j++) {
     if (!(fabs(e->velocity[j]) > model->defaults.own_width)) { /* a joint that sticks tells nothing of itself */
       core->defaults.evidence[JOINTS + j] += nothing;
@@ -173,37 +169,16 @@ static int possible(const rt_core *core, double carried) {
   return mass > -carried && mass < d->most_mass && moment < reach && fabs(mean[d->counts[PAYLOAD] - 1]) < d->most_gain;
 }
 
-/* Variances (n) of friction that is not the same everywhere [(N m)2]. */
-void rt_explanations_friction(const rt_core *core, double *size) {
-  const int n = core->model->robot.n;
-  int at, covariance;
-  place_of(core->model, FRICTION, &at, &covariance);
-  const double *mean = core->defaults.means + at, *spread = core->defaults.covariances + covariance;
-  for (int j = 0; j < n; j++) size[j] = mean[j] * mean[j] + spread[j * n + j];
-}
-
-static int small_friction(const rt_core *core) {
-  int at, covariance, small = 1;
-  place_of(core->model, FRICTION, &at, &covariance);
-  for (int j = 0; j < core->model->robot.n; j++)
-    small = small && fabs(core->defaults.means[at + j]) < core->model->defaults.most_friction[j];
-  return small;
-}
-
-/* What holds against everything from outside: -2 nothing, -1 a payload or all drives alike, n friction of all joints,
- * else the joint. */
+/* What holds against everything from outside: -2 nothing, -1 a payload or all drives alike, else the joint. */
 int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double *evidence = core->defaults.evidence;
   double outside = evidence[NOTHING];
-  for (int k = HAND; k <= LIGHT; k++) outside = evidence[k] > outside ? evidence[k] : outside;
+  for (int k = HAND; k <= ANYTHING; k++) outside = evidence[k] > outside ? evidence[k] : outside;
   int best = 0;
   for (int j = 1; j < core->model->robot.n; j++)
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;
   const double joint = evidence[JOINTS + best], payload = possible(core, carried) ? evidence[PAYLOAD] : -INFINITY;
-  const double friction = small_friction(core) ? evidence[FRICTION] : -INFINITY;
-  const double changed = payload > joint ? payload : joint;
-  if (friction > changed) return friction - outside > core->model->defaults.rough ? core->model->robot.n : -2;
-  if (!(changed - outside > least)) return -2;
+  if (!((payload > joint ? payload : joint) - outside > least)) return -2;
   return payload >= joint ? -1 : best;
 }
 

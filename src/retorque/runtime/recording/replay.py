@@ -152,7 +152,7 @@ def replay(settings: ReplaySettings) -> Outcome:
     out = Outcome()
     out.show(report.table())
     codes = ", ".join(f"{name.lower()} {count}" for name, count in report.health.items()) or "none"
-    state = "whole" if report.whole else "breaks off, or is damaged: all that can be read was used"
+    state = "whole" if report.whole else "not whole: it breaks off or is damaged, and all that can be read was used"
     out.show(f"{report.ticks} ticks, {report.lost} lost; the file is {state}; codes: {codes}", markup=False)
     if settings.json is not None:
         out.later("scores", partial(report.save, settings.json))

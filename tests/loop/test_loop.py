@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retorque.control.action import TorqueAction
+from retorque.adapt import make as make_adapter
+from retorque.control.action import JointAction, TorqueAction
+from retorque.control.computed_torque import ComputedTorque
 from retorque.control.controller import Controller
 from retorque.control.direct_torque import DirectTorque
+from retorque.control.joint_impedance import JointImpedance
 from retorque.loop.adapter import Adapter
 from retorque.loop.loop import Loop, run
 from retorque.loop.plant import GravityCompensated, plant_for
@@ -156,6 +159,42 @@ class AddsGravity:
 
     def write(self, command: Command) -> None:
         self.target.write(Command(torque=command.torque + self.gravity))
+
+
+class Told:
+    """A plant that remembers what it was told."""
+
+    timestep, takes = 1e-3, "torque"
+
+    def read(self) -> State:
+        return State(0.0, PANDA.home, np.zeros(7), np.zeros(7))
+
+    def write(self, command: Command) -> None:
+        self.command = command
+
+
+@pytest.mark.parametrize("adapter", ["", "direct"])
+def test_a_gripper_is_told_whatever_stands_before_the_plant(adapter: str) -> None:
+    told = Told()
+    made = make_adapter(adapter, PANDA) if adapter else None
+    still = JointAction(PANDA.home, np.zeros(7), gripper=np.array(0.03))
+
+    class Grip:
+        period = 0.0
+
+        def reset(self, state: State) -> None:
+            pass
+
+        def act(self, state: State) -> JointAction:
+            return still
+
+    for controller in (
+        JointImpedance(PANDA, np.full(7, 50.0), np.full(7, 5.0)),
+        ComputedTorque(PANDA, RigidBody(PANDA), np.full(7, 50.0)),
+    ):
+        Loop(GravityCompensated(told, PANDA), Grip(), controller, made).tick()
+        assert told.command.gripper == 0.03
+        np.testing.assert_allclose(told.command.torque, 0.0, atol=1e-9)  # at rest all of it was gravity
 
 
 def test_a_robot_that_adds_gravity_itself_moves_as_any_other() -> None:

@@ -36,4 +36,4 @@ class ComputedTorque(Controller[JointAction]):
         wanted = self.stiffness * (action.position - state.position) + self.damping * (action.velocity - state.velocity)
         if action.acceleration is not None:
             wanted = wanted + action.acceleration
-        return Command(torque=self.model.torque(state.position, state.velocity, wanted))
+        return Command(torque=self.model.torque(state.position, state.velocity, wanted), gripper=action.gripper)

@@ -66,7 +66,7 @@ class GravityCompensated:
     def write(self, command: Command) -> None:
         """Send the torque without the gravity torque that the robot adds."""
         assert command.torque is not None
-        self.plant.write(Command(torque=command.torque - self._gravity))
+        self.plant.write(Command(torque=command.torque - self._gravity, gripper=command.gripper))
 
 
 def plant_for(robot: Robot, plant: Plant) -> Plant:

@@ -225,7 +225,8 @@ class _Problem:
 
     def _matrix(self, state: Array) -> Array:
         """(samples, n, size) the regressor of states (3, samples, n)."""
-        return self.layout.matrix(self.body, Motion.of(*state, np.zeros_like(state[0])))
+        q, qd, qdd = state
+        return self.layout.matrix(self.body, Motion.of(q, qd, qdd, np.zeros_like(q)))
 
     def _pull(self, matrix: Array) -> Array:
         """(samples, n, size) how the criterion changes with each entry of the regressor."""

@@ -183,7 +183,7 @@ def test_what_became_of_pushes_is_remembered_and_garbage_is_not(monkeypatch: pyt
 
 def test_advantages_by_hand() -> None:
     torch = pytest.importorskip("torch")
-    from retorque.learn.advantages import generalised_advantages
+    from retorque.learn.policy_gradient import generalised_advantages
 
     def column(*values: float) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32)[:, None]

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from retorque.learn.advantages import generalised_advantages
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
 from retorque.learn.curves import draw_curves
 from retorque.learn.perceptron import perceptron
+from retorque.learn.policy_gradient import clipped_gain, descend, generalised_advantages, standardised
 from retorque.learn.run_folder import RunFolder
 from retorque.tasks.comply.draw_task import DrawSettings, DrawTask
 from retorque.tasks.force_policies.force_arm import force_arm
@@ -211,25 +211,20 @@ class ForceLearner:
     def _update(self, rollout: ForceRollout, generator: torch.Generator) -> float:
         """Improve by one rollout; the estimator's error [N]."""
         r = rollout
-        every = (r.seen, r.privileged, r.tried, r.likely, r.gain, r.wanted)
-        seen, extra, tried, likely, gain, wanted = (x.flatten(0, 1) for x in every)
-        gain = (gain - gain.mean()) / (gain.std() + 1e-6)
+        every = (r.seen, r.privileged, r.tried, r.likely, r.wanted)
+        seen, extra, tried, likely, wanted = (x.flatten(0, 1) for x in every)
+        gain = standardised(r.gain)
         network, error = self.network, 0.0
         for _ in range(EPOCHS):
             for rows in torch.randperm(len(seen), generator=generator).split(MINIBATCH):
                 spread = torch.distributions.Normal(network.mean(seen[rows]), network.log_deviation.exp())
                 ratio = torch.exp(spread.log_prob(tried[rows]).sum(-1) - likely[rows])
-                limited = torch.clamp(ratio, 1.0 - CLIP, 1.0 + CLIP)
-                gained = torch.minimum(ratio * gain[rows], limited * gain[rows]).mean()
                 value = network.value(torch.cat([seen[rows], extra[rows]], dim=-1))[:, 0]
-                loss = 0.5 * nn.functional.smooth_l1_loss(value, wanted[rows]) - gained
+                loss = 0.5 * nn.functional.smooth_l1_loss(value, wanted[rows]) - clipped_gain(ratio, gain[rows], CLIP)
                 if network.estimator is not None:
                     found = nn.functional.mse_loss(network.estimator(seen[rows]), extra[rows, :3])
                     loss, error = loss + found, FORCE * float(found.detach()) ** 0.5
-                self.optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                nn.utils.clip_grad_norm_(network.parameters(), 0.5)
-                self.optimiser.step()
+                descend(loss, network.parameters(), self.optimiser, 0.5)
                 with torch.no_grad():
                     network.log_deviation.clamp_(-3.0, 0.0)
         return error

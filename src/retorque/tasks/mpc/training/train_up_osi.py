@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from retorque.learn.advantages import generalised_advantages
 from retorque.learn.checkpoint import load_checkpoint, save_checkpoint
 from retorque.learn.perceptron import perceptron
+from retorque.learn.policy_gradient import clipped_gain, descend, generalised_advantages, standardised
 from retorque.learn.run_folder import RunFolder
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
@@ -223,21 +223,16 @@ class UniversalPolicy:
 
     def _update(self, rollout: SwingRollout, generator: torch.Generator) -> None:
         """Improve the policy by one rollout."""
-        every = (rollout.told, rollout.tried, rollout.likely, rollout.gain, rollout.wanted)
-        told, tried, likely, gain, wanted = (x.flatten(0, 1) for x in every)
-        gain = (gain - gain.mean()) / (gain.std() + 1e-6)
+        every = (rollout.told, rollout.tried, rollout.likely, rollout.wanted)
+        told, tried, likely, wanted = (x.flatten(0, 1) for x in every)
+        gain = standardised(rollout.gain)
         for _ in range(EPOCHS):
             for rows in torch.randperm(len(told), generator=generator).split(MINIBATCH):
                 spread = torch.distributions.Normal(self.network.policy(told[rows]), self.network.log_deviation.exp())
                 ratio = torch.exp(spread.log_prob(tried[rows]).sum(-1) - likely[rows])
-                limited = torch.clamp(ratio, 1.0 - CLIP, 1.0 + CLIP)
-                gained = torch.minimum(ratio * gain[rows], limited * gain[rows]).mean()
                 wrong = nn.functional.mse_loss(self.network.value(told[rows])[:, 0], wanted[rows])
-                loss = wrong - gained
-                self.optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                nn.utils.clip_grad_norm_(self.network.parameters(), 0.5)
-                self.optimiser.step()
+                loss = wrong - clipped_gain(ratio, gain[rows], CLIP)
+                descend(loss, self.network.parameters(), self.optimiser, 0.5)
                 with torch.no_grad():
                     self.network.log_deviation.clamp_(-2.0, 0.0)
 

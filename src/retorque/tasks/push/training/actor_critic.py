@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from retorque.learn.advantages import generalised_advantages
 from retorque.learn.perceptron import perceptron
+from retorque.learn.policy_gradient import clipped_gain, descend, generalised_advantages, standardised
 from retorque.tasks.push.push_choice import NUMBERS, OBSERVATIONS, SENSED, SIDES
 from retorque.tasks.push.push_network import HISTORY, OUTPUTS
 
@@ -139,7 +139,7 @@ def update(
     r = rollout
     gain = generalised_advantages(r.reward, r.value, r.after, r.over, r.cut, discount=s.discount, trace=s.trace)
     wanted = (gain + rollout.value).flatten()
-    gain = ((gain - gain.mean()) / (gain.std() + 1e-6)).flatten()
+    gain = standardised(gain)
     observation, side, numbers, fine, old = (
         x.flatten(0, 1)
         for x in (rollout.observation, rollout.side, rollout.numbers, rollout.fine, rollout.log_probability)
@@ -152,14 +152,10 @@ def update(
             seen = network.seen(observation[rows], physics[rows])
             new, entropy = network.choice(seen).log_probability(side[rows], numbers[rows], fine[rows])
             ratio = torch.exp(new - old[rows])
-            limited = torch.clamp(ratio, 1.0 - s.clip, 1.0 + s.clip)
-            gained = torch.minimum(ratio * gain[rows], limited * gain[rows]).mean()
+            gained = clipped_gain(ratio, gain[rows], s.clip)
             wrong = nn.functional.smooth_l1_loss(network.value(seen), wanted[rows])
             loss = -gained + wrong - s.entropy * entropy.mean()
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimiser.step()
+            descend(loss, network.parameters(), optimiser, 1.0)
             with torch.no_grad():
                 moved = float((ratio - 1.0 - (new - old[rows])).mean())
                 value_loss = float(wrong)

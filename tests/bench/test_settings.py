@@ -26,8 +26,7 @@ VERBS |= {
 MEANS_SOMETHING = {
     ("tracking", "weights", ()),
     ("tracking", "adapter_settings", ()),
-    ("source-to-osc", "weights", ()),
-    ("source-to-osc", "adapter_settings", ()),
+    *((name, field, ()) for name in ("source-to-osc", "worlds") for field in ("weights", "adapter_settings")),
     *((task, field, ()) for task in ("push", "flip", "ball") for field in ("weights", "adapter_settings")),
     ("damaged-logs", "robots", ()),  # stand-ins only
     ("damaged-logs", "stand_in_robots", ()),  # recordings only

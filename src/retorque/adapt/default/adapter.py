@@ -162,7 +162,8 @@ class Default(TamRecursive):
         self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
         sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
         sudden |= self._held & (self._rest > 0.0)  # who stands still may be leaning on something
-        self._learn_stale(old, old_spread, equation, usable & ripe & ~self.disputed & ~self._held)
+        moving = self._rest == 0.0  # who stands still may be pressing ever harder: no estimate of it is merely outdated
+        self._learn_stale(old, old_spread, equation, usable & ripe & moving & ~self.disputed & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -356,7 +357,9 @@ class Default(TamRecursive):
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(innovation.shape[-1])
         noise, total = np.minimum(self._old_sizes[0], self._sizes)
-        covariance[:, index, index] += noise * max(1.0, factor) + total + old * self._stale
+        covariance[:, index, index] += noise * max(1.0, factor) + total
+        if old:
+            covariance[:, index, index] += self._stale * (self._rest == 0.0)[:, None]
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 
     def _answer(self, external: Array, own: Array) -> None:

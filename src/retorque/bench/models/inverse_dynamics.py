@@ -74,6 +74,7 @@ class HybridSettings(JobSettings):
 
     def check(self) -> None:
         """Refuse, before the work, what cannot be done."""
+        Robot.load(self.robot)
         check_between("--stand-ins", self.stand_ins, 1, 1000)
         check_between("--trials", self.trials, 1, 1000)
         check_between("--epochs", self.epochs, 1, 100_000)

@@ -12,7 +12,7 @@ from retorque.adapt import adapter_class
 from retorque.bench.report import Report, Row, recorded
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.over_adapter import reach
-from retorque.work.checks import MOST_SEED, check_between
+from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.jobs import JobSettings, report, run_jobs
 
 
@@ -36,6 +36,7 @@ class Settings(JobSettings):
 
 def run(settings: Settings) -> Report:
     """Every combination on the same robots."""
+    check_names("adapter", "--adapters", settings.adapters)
     for adapter in settings.adapters:
         adapter_class(adapter)
     check_between("--seeds", settings.seeds, 1, 1000)

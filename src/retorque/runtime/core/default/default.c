@@ -85,7 +85,7 @@ static double distance_of(const rt_core *core, const double *innovation, const d
   rt_gram(spread, n, r->filter.size, r->filter.step, covariance);
   for (int j = 0; j < n; j++) {
     covariance[j * n + j] += less(noise[j], r->noise[j]) * (factor > 1.0 ? factor : 1.0) + less(total[j], r->total[j]);
-    if (old) covariance[j * n + j] += core->defaults.stale[j];
+    if (old && core->defaults.state->rest == 0.0) covariance[j * n + j] += core->defaults.stale[j];
     white[j] = innovation[j];
   }
   rt_cholesky(covariance, n);
@@ -307,7 +307,8 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   s->held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
   const int surprised = distance > d->suspect && (r->state->touching || before > d->surprised);
   const int sudden = surprised || (s->held && s->rest > 0.0); /* who stands still may be leaning on something */
-  if (usable && ripe && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
+  /* Who stands still may be pressing ever harder: no estimate of it is merely outdated. */
+  if (usable && ripe && s->rest == 0.0 && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from retorque.cli.main import COMMANDS, _interrupts_held, main
+from retorque.cli.main import COMMANDS, main
 from retorque.cli.options import check_options
 from retorque.cli.verb import Verb
 
@@ -201,22 +201,6 @@ def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     heavy = "{'numpy', 'mujoco', 'pinocchio', 'tyro', 'rich'}"
     code = f"import sys, retorque.cli.main as c; c.main(['--help']); sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
-
-
-def test_an_interrupt_while_libraries_load_is_heard_afterwards() -> None:
-    loaded = False
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-    try:
-        with pytest.raises(KeyboardInterrupt), _interrupts_held():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.01)
-            loaded = True
-        assert loaded and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with _interrupts_held():
-            os.kill(os.getpid(), signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:

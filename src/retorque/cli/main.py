@@ -9,10 +9,8 @@ import contextlib
 import io
 import os
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +31,7 @@ from retorque.cli.task import TASKS
 from retorque.cli.train import TRAININGS
 from retorque.cli.verb import Verb, VerbGroup
 from retorque.work.errors import RetorqueError, unknown
+from retorque.work.interrupts import interrupts_held
 
 if TYPE_CHECKING:
     from retorque.work.outcome import Outcome
@@ -163,7 +162,7 @@ def _run(name: str, command: Verb, arguments: list[str]) -> int:
 
     with contextlib.suppress(OSError):  # a user's own class, named module:Class, is looked for where we were called
         sys.path.append(os.getcwd())
-    with _interrupts_held():
+    with interrupts_held():
         module = import_module(f"retorque.{command.module}")
     try:
         settings = parse(name, command, getattr(module, command.settings), arguments)
@@ -242,23 +241,6 @@ def _forget_output() -> None:
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let an interrupt wait for the end: a library that is interrupted while it loads may swallow it."""
-    unheard = threading.current_thread() is not threading.main_thread()
-    if unheard or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, or someone else's
-        yield
-        return
-    heard = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: heard.set())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if heard.is_set():
-        raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

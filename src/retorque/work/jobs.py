@@ -30,6 +30,7 @@ from retorque.work.checks import MOST_WORKERS, check_between
 from retorque.work.cluster import joined_cluster, require_ray, result_of
 from retorque.work.errors import RetorqueError
 from retorque.work.files import versions, write_whole
+from retorque.work.interrupts import interrupts_held
 from retorque.work.processes import end_with_parent
 
 _done: Any = None
@@ -126,14 +127,19 @@ def _in_processes(
         os.environ.setdefault(name, "1")  # the processes are the parallelism
     context = multiprocessing.get_context("spawn")
     counter = context.Value("q", 0)
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool:
+    with (
+        interrupts_held() as interrupted,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(counter, os.getpid())) as pool,
+    ):
         futures: list[Future[Any]] = []
         try:
-            for job in jobs:  # starts the processes: an interrupt may come here already
+            for job in jobs:
                 futures.append(pool.submit(function, *job))
             pending = set(futures)
             while pending:
                 finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                if interrupted.is_set():
+                    raise KeyboardInterrupt
                 bar.update(task, completed=counter.value)
                 for future in finished:
                     future.result()

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import CALM, Default
+from retorque.adapt.default.adapter import Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
-from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.rigid_body import RigidBody
@@ -64,73 +63,6 @@ def test_what_is_picked_up_is_carried_within_a_second() -> None:
     late = np.rad2deg(np.abs(done.position[-50:] - ideal.position[-50:])).max()
     assert late < 1.0
     assert joint_error(done, ideal)[0] < 1.5
-
-
-def screened(adapter: Default, *, touching: bool) -> Equation:
-    """The newest equation of motion, shown to the adapter again."""
-    adapter._touching[:] = touching
-    equation = averaged_equation(
-        adapter.history, adapter.model, adapter.history.count, adapter._samples, adapter._stride
-    )
-    expected, spread = adapter._filter.predict(equation.rows)
-    adapter._screen(equation, equation.torque - equation.prior - expected, spread)
-    return equation
-
-
-@pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the adapter knows of a robot that has moved for 1.2 s, nothing being disputed."""
-    _, _, adapter = both("usual", 1.2)
-    assert isinstance(adapter, Default) and not adapter.disputed.any()
-    adapter.save(tmp_path_factory.mktemp("default") / "memory.safetensors")
-    return next(tmp_path_factory.getbasetemp().glob("default*/memory.safetensors"))
-
-
-@pytest.fixture
-def moved(memory: Path) -> Default:
-    """An adapter that knows it."""
-    adapter = make("default", Robot.load("panda"), 1)
-    adapter.load(memory)
-    assert isinstance(adapter, Default)
-    return adapter
-
-
-def test_a_surprise_that_an_older_estimate_does_not_share_is_learnt_from(moved: Default) -> None:
-    moved._filter.mean += 3.0
-    moved._filter.root[:] *= 0.01  # the newest estimate is wrong, and sure of itself
-    assert screened(moved, touching=False).accepted.all() and not moved.disputed.any()
-    assert not screened(moved, touching=True).accepted.any() and moved.disputed.all()  # unless a push is seen as well
-
-
-def test_a_surprise_that_an_older_estimate_shares_is_disputed(moved: Default) -> None:
-    moved._filter.mean += 3.0
-    moved._filter.root[:] *= 0.01
-    moved._old_means[:], moved._old_roots[:] = moved._filter.mean, moved._filter.root
-    moved._stale[:] = 0.0
-    assert not screened(moved, touching=False).accepted.any() and moved.disputed.all()
-
-
-def test_how_far_old_estimates_miss_is_learnt_while_all_is_well(moved: Default) -> None:
-    equation, missed, spread = screened(moved, touching=False), np.full((1, 7), 5.0), np.zeros((1, moved.model.size, 7))
-    newest = moved._distance(missed, spread, 1.0)
-    for _ in range(400):
-        moved._learn_stale(missed, spread, equation, np.array([True]))
-    assert moved._distance(missed, spread, 1.0, old=True)[0] < 10.0
-    np.testing.assert_array_equal(moved._distance(missed, spread, 1.0), newest)  # which is not forgiven
-    assert newest[0] > 45.0
-
-
-@pytest.mark.parametrize("stands", [False, True])
-def test_a_false_alarm_costs_nothing_that_was_learnt(moved: Default, stands: bool) -> None:
-    moved._fresh_mean[:], moved._fresh_root[:] = moved._filter.mean, moved._filter.root
-    moved._filter.mean[:] = 0.0
-    moved.disputed[:], moved._disputed_for[:] = True, 0.2
-    moved._calm_for[:], moved._unseen_for[:] = CALM, 1.0
-    moved._rest[:] = 1.0 if stands else 0.0
-    held = moved._filter.mean.copy()
-    screened(moved, touching=False)
-    assert not moved.disputed.any()
-    np.testing.assert_array_equal(moved._filter.mean, held if stands else moved._fresh_mean)
 
 
 def test_torques_that_grow_steadily_are_felt_without_a_lag() -> None:

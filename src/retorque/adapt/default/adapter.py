@@ -19,13 +19,10 @@ from retorque.robots.state import State
 from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
-"""Squared Mahalanobis distances of an innovation: above the first something has changed, above the second nothing is
-learnt where the network sees a push, and a robot that stands still disputes it; below the last it is over."""
+"""Squared Mahalanobis distances of an innovation: above the first something has changed, above the second if the
+network sees a push as well; below the last it is over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
-SURPRISED = 22.5
-"""... of that estimate, above which a surprise of the newest one is a change although the network sees no push: else
-the newest one is what is wrong."""
 AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
@@ -61,8 +58,6 @@ WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
 WORSE = 2.0
 """How many times its distance before the touch an estimate may have that learns on under it: else it was led astray."""
-STALE = 3.0
-"""Time over which it is learnt by how much an estimate from `AGE` ago usually misses [s]."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -78,7 +73,6 @@ class Default(TamRecursive):
     remembered: tuple[str, ...] = (
         *TamRecursive.remembered,
         "disputed",
-        "_held",
         "_disputed_for",
         "_calm_for",
         "_rest",
@@ -93,11 +87,6 @@ class Default(TamRecursive):
         "_refuted",
         "_undo_mean",
         "_undo_root",
-        "_fresh_mean",
-        "_fresh_root",
-        "_fresher",
-        "_stale",
-        "_stale_for",
         "_felt",
         "_under_touch",
         "_walked",
@@ -120,7 +109,6 @@ class Default(TamRecursive):
         count, size = round(AGE / SNAPSHOT), self.model.size
         self.disputed = np.zeros(self.trials, dtype=bool)
         """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
-        self._held = np.zeros(self.trials, dtype=bool)
         self._disputed_for = np.zeros(self.trials)
         self._calm_for = np.zeros(self.trials)
         self._rest = np.zeros(self.trials)
@@ -130,16 +118,11 @@ class Default(TamRecursive):
         self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
-        self._stale = np.zeros((self.trials, self.robot.n))
-        self._stale_for = np.zeros(self.trials)
         overlap = max(1.0, (self._samples - 1) / self._stride)
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
         self._undo_mean = np.zeros((self.trials, size))
         self._undo_root = np.zeros((self.trials, size, size))
-        self._fresh_mean = np.zeros((self.trials, size))
-        self._fresh_root = np.zeros((self.trials, size, size))
-        self._fresher = np.zeros(self.trials)
         self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
@@ -155,15 +138,11 @@ class Default(TamRecursive):
         self._uncertain = np.linalg.norm(spread, axis=1)
         usable = equation.accepted.copy()
         distance = self._distance(innovation, spread, equation.noise_factor)
-        old, old_spread = self._of(self._old_means[0], self._old_roots[0], equation)
-        before = self._distance(old, old_spread, equation.noise_factor, old=True)
+        old, old_spread = self._old(equation)
+        before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         creeping = ripe & (before > CREEPING)
-        self._held = self._touching & (distance > PUSHED)  # what the network takes for a push is not learnt
-        sudden = (distance > SUSPECT) & (self._touching | (before > SURPRISED))
-        sudden |= self._held & (self._rest > 0.0)  # who stands still may be leaning on something
-        moving = self._rest == 0.0  # who stands still may be pressing ever harder: no estimate of it is merely outdated
-        self._learn_stale(old, old_spread, equation, usable & ripe & moving & ~self.disputed & ~self._held)
+        sudden = (distance > SUSPECT) | (self._touching & (distance > PUSHED))
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -171,7 +150,6 @@ class Default(TamRecursive):
             self._old_means[:, wrong], self._old_roots[:, wrong] = self._undo_mean[wrong], self._undo_root[wrong]
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
-        self._fresh_mean[begins], self._fresh_root[begins] = self._filter.mean[begins], self._filter.root[begins]
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
         astray = self.disputed & self._under_touch & (distance > WORSE * before + SUSPECT)
         self._under_touch &= ~astray
@@ -188,7 +166,7 @@ class Default(TamRecursive):
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
             self._under_touch[begins] = False
-            self._calm_for[begins] = self._unseen_for[begins] = self._fresher[begins] = 0.0
+            self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self.disputed |= begins
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
@@ -196,7 +174,7 @@ class Default(TamRecursive):
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
+        equation.accepted &= ~self.disputed & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -213,8 +191,9 @@ class Default(TamRecursive):
         found = inverse(a, q, qd, ideal, external) + a["own"]
         return nominal_torque + a["trust"] * (found - nominal_torque)
 
-    def _of(self, mean: Array, root: Array, equation: Equation) -> tuple[Array, Array]:
-        """Innovation and spread of an estimate that is kept."""
+    def _old(self, equation: Equation) -> tuple[Array, Array]:
+        """Innovation and spread of the oldest estimate that is kept."""
+        root, mean = self._old_roots[0], self._old_means[0]
         expected = np.matmul(equation.rows, mean[..., None])[..., 0]
         spread = np.matmul(np.swapaxes(root, -1, -2), np.swapaxes(equation.rows, -1, -2))
         return equation.torque - equation.prior - expected, spread
@@ -253,14 +232,7 @@ class Default(TamRecursive):
         unseen = (distance < SUSPECT) & (self._unseen_for > UNSEEN)
         over = self.disputed & ~self._touching & (((distance < CLEAR) & self._explanations.over) | unseen)
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
-        if over.any():
-            fresh = self._of(self._fresh_mean, self._fresh_root, equation)
-            gained = distance - self._distance(*fresh, equation.noise_factor)
-            self._fresher = np.where(over, self._fresher + gained, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)
-        # What was learnt while it began was the robot's own after all; who stands still may be leaning on something.
-        back = ended & (self._fresher > 0.0) & (self._rest < REST)
-        self._filter.mean[back], self._filter.root[back] = self._fresh_mean[back], self._fresh_root[back]
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
 
@@ -331,35 +303,20 @@ class Default(TamRecursive):
         self._old_evidence[:-1, calm] = self._old_evidence[1:, calm]
         self._old_evidence[-1, calm] = self._evidence[calm]
         self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
-        self._old_sizes[-1][:, calm] = self._sizes[:, calm]
+        self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
 
     def _forget_noise(self, which: Array, crept: Array) -> None:
         """What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before."""
         self._evidence = np.where(crept, self._old_evidence[0], self._evidence)
-        noise, total = np.minimum(self._old_sizes[0], self._sizes)
+        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
 
-    @property
-    def _sizes(self) -> Array:
-        """(2, trials, n) variances of noise, and of what is never explained."""
-        return np.stack([self._noise, self._disturbance.total])
-
-    def _learn_stale(self, innovation: Array, spread: Array, equation: Equation, use: Array) -> None:
-        """By how much an estimate of that age misses, beyond what it and the noise allow, while all is well."""
-        noise = self._noise * max(1.0, equation.noise_factor) + self._disturbance.total
-        beyond = innovation**2 - np.sum(spread**2, axis=1) - noise
-        self._stale_for += self._step * use
-        rate = use * self._step / np.clip(self._stale_for, self._step, STALE)  # a mean of what there is, at first
-        self._stale = np.maximum(self._stale + rate[:, None] * (beyond - self._stale), 0.0)
-
-    def _distance(self, innovation: Array, spread: Array, factor: float, *, old: bool = False) -> Array:
+    def _distance(self, innovation: Array, spread: Array, factor: float) -> Array:
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(innovation.shape[-1])
-        noise, total = np.minimum(self._old_sizes[0], self._sizes)
+        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
         covariance[:, index, index] += noise * max(1.0, factor) + total
-        if old:
-            covariance[:, index, index] += self._stale * (self._rest == 0.0)[:, None]
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 
     def _answer(self, external: Array, own: Array) -> None:
@@ -371,5 +328,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

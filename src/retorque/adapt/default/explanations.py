@@ -77,18 +77,9 @@ class Explanations:
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
-    @property
-    def all(self) -> tuple[Hypothesis, ...]:
-        """Every explanation: those from outside, then the robot's own."""
-        return (*self._outside, self.payload, *self.joints)
-
-    @property
-    def _outside(self) -> tuple[Hypothesis, ...]:
-        return self._nothing, self._hand, self._arm, self._anything
-
     def restart(self, which: Array) -> None:
         """A mismatch begins in these trials (trials,)."""
-        for hypothesis in self.all:
+        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self.payload, *self.joints):
             hypothesis.restart(which)
 
     def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
@@ -133,7 +124,7 @@ class Explanations:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
         """
-        outside = np.max([h.evidence for h in self._outside], axis=0)
+        outside = np.max([h.evidence for h in (self._nothing, self._hand, self._arm, self._anything)], axis=0)
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)

@@ -19,7 +19,7 @@ PAYLOAD_NUMBERS, JOINT_NUMBERS = 11, 4
 def default_constants(adapter: Default) -> Constants:
     """Everything that the default adapter's core needs beside `tam-recursive`'s."""
     robot, told, opened = adapter.robot, adapter._explanations, adapter._reopening
-    hypotheses = told.all
+    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told.payload, *told.joints)
     hand_link, hand_place = _point(robot.end_effector, adapter._ideal)
     arm_link, arm_place = _point(told._links, adapter._ideal)
     payload_shift, payload_doubt = _payload(opened, adapter.model.size)
@@ -59,7 +59,6 @@ def default_constants(adapter: Default) -> Constants:
         "pushed": default.PUSHED,
         "clear": default.CLEAR,
         "creeping": default.CREEPING,
-        "surprised": default.SURPRISED,
         "snapshot_every": default.SNAPSHOT,
         "lasting": default.LASTING,
         "touched": default.TOUCHED,
@@ -82,7 +81,6 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
-        "stale": default.STALE,
     }
 
 

@@ -79,9 +79,6 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->old_sizes = numbers(c, kept * 2 * n);
   p->undo_mean = numbers(c, step);
   p->undo_root = numbers(c, size * step);
-  p->fresh_mean = numbers(c, step);
-  p->fresh_root = numbers(c, size * step);
-  p->stale = numbers(c, n);
   p->felt = numbers(c, 2 * n);
   p->means = numbers(c, means);
   p->covariances = numbers(c, covariances);

@@ -178,8 +178,8 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 
 /* default/ */
 typedef struct {
-  int64_t disputed, held, kept, under_touch, walked;
-  double disputed_for, calm_for, unseen_for, rest, since_snapshot, own_since, refuted, fresher, stale_for;
+  int64_t disputed, kept, under_touch, walked;
+  double disputed_for, calm_for, unseen_for, rest, since_snapshot, own_since, refuted;
 } rt_default_state;
 
 typedef struct {
@@ -187,8 +187,6 @@ typedef struct {
   double *old_means, *old_roots;      /* (snapshots, step), (snapshots, size, step) */
   double *old_evidence, *old_sizes;   /* (snapshots), (snapshots, 2, n) noise and what is never explained */
   double *undo_mean, *undo_root;      /* (step), (size, step) */
-  double *fresh_mean, *fresh_root;    /* the same of the newest estimate when a mismatch began */
-  double *stale;                      /* (n) what an old estimate usually misses [(N m)2] */
   double *felt;                       /* (2, n) torque from outside, and its rate */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */

@@ -147,7 +147,7 @@ typedef struct {
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
   double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
-  double suspect, pushed, clear, creeping, surprised; /* squared distances */
+  double suspect, pushed, clear, creeping;  /* squared distances */
   double snapshot_every, lasting, touched, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double carried_share, carried_mass; /* what can be put down [kg] */
@@ -156,7 +156,6 @@ typedef struct {
   double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
-  double stale;              /* time over which it is learnt what an old estimate misses [s] */
 } rt_default;
 
 /* The torque adaptation module. */

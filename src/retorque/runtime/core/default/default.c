@@ -36,13 +36,6 @@ static rt_filter undo_of(const rt_core *core) {
   return found;
 }
 
-static rt_filter fresh_of(const rt_core *core) {
-  rt_filter found = core->recursive.filter;
-  found.mean = core->defaults.fresh_mean;
-  found.root = core->defaults.fresh_root;
-  return found;
-}
-
 /* The prior, gains believed near one. */
 static void begin(rt_core *core) {
   const rt_model *model = core->model;
@@ -64,7 +57,6 @@ void rt_default_reset(rt_core *core) {
   const int n = model->robot.n;
   memset(p->state, 0, sizeof *p->state);
   memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
-  memset(p->stale, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
@@ -77,7 +69,7 @@ void rt_default_reset(rt_core *core) {
 /* What counts as noise, and as what is never explained: never more than before a mismatch began. */
 static double less(double a, double b) { return a < b ? a : b; }
 
-static double distance_of(const rt_core *core, const double *innovation, const double *spread, double factor, int old) {
+static double distance_of(const rt_core *core, const double *innovation, const double *spread, double factor) {
   const rt_recursive_part *r = &core->recursive;
   const int n = core->model->robot.n;
   const double *noise = core->defaults.old_sizes, *total = noise + n;
@@ -85,28 +77,12 @@ static double distance_of(const rt_core *core, const double *innovation, const d
   rt_gram(spread, n, r->filter.size, r->filter.step, covariance);
   for (int j = 0; j < n; j++) {
     covariance[j * n + j] += less(noise[j], r->noise[j]) * (factor > 1.0 ? factor : 1.0) + less(total[j], r->total[j]);
-    if (old && core->defaults.state->rest == 0.0) covariance[j * n + j] += core->defaults.stale[j];
     white[j] = innovation[j];
   }
   rt_cholesky(covariance, n);
   rt_forward_substitute(covariance, n, white);
   for (int j = 0; j < n; j++) sum += white[j] * white[j];
   return sum;
-}
-
-/* By how much an estimate of that age misses, beyond what it and the noise allow, while all is well. */
-static void learn_stale(rt_core *core, const double *innovation, const double *spread, double factor) {
-  const rt_recursive_part *r = &core->recursive;
-  const int n = core->model->robot.n, step = r->filter.step;
-  double *time = &core->defaults.state->stale_for;
-  *time += step_of(core->model);
-  const double rate = step_of(core->model) / less(*time, core->model->defaults.stale); /* at first a mean of all */
-  for (int j = 0; j < n; j++) {
-    double variance = r->noise[j] * (factor > 1.0 ? factor : 1.0) + r->total[j], *stale = core->defaults.stale + j;
-    for (int k = 0; k < step; k++) variance += spread[j * step + k] * spread[j * step + k];
-    *stale += rate * (innovation[j] * innovation[j] - variance - *stale);
-    if (*stale < 0.0) *stale = 0.0;
-  }
 }
 
 /* Mass beyond the ideal last link's that can be put down, as far as the estimate knows [kg]. */
@@ -217,17 +193,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
   const int gone = (distance < d->clear && rt_explanations_over(core)) || unseen;
   const int over = s->disputed && !r->state->touching && gone;
   s->calm_for = over ? s->calm_for + step_of(model) : 0.0;
-  const rt_filter fresh = fresh_of(core);
-  if (over) {
-    double expected[MOST], left[MOST];
-    rt_predict(model, &fresh, e->rows, expected, core->defaults.old_spread);
-    for (int j = 0; j < n; j++) left[j] = e->torque[j] - e->prior[j] - expected[j];
-    s->fresher += distance - distance_of(core, left, core->defaults.old_spread, e->factor, 0);
-  } else {
-    s->fresher = 0.0;
-  }
   if (s->disputed && s->calm_for >= d->calm) {
-    if (s->fresher > 0.0 && s->rest < d->rest) copy(&fresh, &core->recursive.filter); /* that was its own after all */
     s->refuted = 0.0;
     s->disputed = 0;
   }
@@ -297,18 +263,14 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     for (int k = 0; k < step; k++) variance += spread[j * step + k] * spread[j * step + k];
     r->uncertain[j] = sqrt(variance);
   }
-  double distance = distance_of(core, innovation, spread, e->factor, 0);
-  const rt_filter oldest = kept(core, 0), undo = undo_of(core), fresh = fresh_of(core);
+  double distance = distance_of(core, innovation, spread, e->factor);
+  const rt_filter oldest = kept(core, 0), undo = undo_of(core);
   rt_predict(model, &oldest, e->rows, expected, p->old_spread);
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
-  const double before = distance_of(core, old, p->old_spread, e->factor, 1);
+  const double before = distance_of(core, old, p->old_spread, e->factor);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int creeping = ripe && before > d->creeping;
-  s->held = r->state->touching && distance > d->pushed; /* what the network takes for a push is not learnt */
-  const int surprised = distance > d->suspect && (r->state->touching || before > d->surprised);
-  const int sudden = surprised || (s->held && s->rest > 0.0); /* who stands still may be leaning on something */
-  /* Who stands still may be pressing ever harder: no estimate of it is merely outdated. */
-  if (usable && ripe && s->rest == 0.0 && !s->disputed && !s->held) learn_stale(core, old, p->old_spread, e->factor);
+  const int sudden = distance > d->suspect || (r->state->touching && distance > d->pushed);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -317,7 +279,6 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     s->refuted += 1.0;
     s->own_since = INFINITY;
   }
-  if (begins) copy(&r->filter, &fresh);
   const int astray = s->disputed && s->under_touch && distance > d->worse * before + d->suspect;
   if (astray) {
     s->under_touch = 0;
@@ -332,11 +293,11 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins || lasts || astray) {
     rt_predict(model, &r->filter, e->rows, expected, spread);
     for (int j = 0; j < n; j++) innovation[j] = e->torque[j] - e->prior[j] - expected[j];
-    distance = distance_of(core, innovation, spread, e->factor, 0);
+    distance = distance_of(core, innovation, spread, e->factor);
   }
   if (begins) {
     rt_explanations_restart(core);
-    s->disputed_for = s->calm_for = s->unseen_for = s->fresher = 0.0;
+    s->disputed_for = s->calm_for = s->unseen_for = 0.0;
     s->under_touch = 0;
     s->disputed = 1;
   }
@@ -345,7 +306,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }
@@ -374,7 +335,7 @@ void rt_default_answer(rt_core *core) {
   rt_recursive_part *r = &core->recursive;
   const rt_default_state *s = core->defaults.state;
   const double share = felt_share(core), period = x->block * model->timestep;
-  const double units = (s->disputed || s->held || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
+  const double units = (s->disputed || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
   for (int j = 0; j < model->robot.n; j++) {
     double *felt = core->defaults.felt + j, *rate = felt + model->robot.n;
     const double most = d->most_felt * model->recursive.strength[j], own = units * x->unit[j];

@@ -6,7 +6,7 @@
  */
 #include "internal.h"
 
-enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND, ARM, ANYTHING, PAYLOAD, JOINTS };
+enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND = 1, ARM = 2, ANYTHING = 3, PAYLOAD = 4, JOINTS = 5 };
 enum { OWN = 4 }; /* numbers of a joint: gain, bias, friction, viscous friction */
 
 /* Where an explanation's numbers begin among all means, and among all covariances. */

@@ -30,19 +30,19 @@ dt{color:var(--soft)}dd{margin:0;font-variant-numeric:tabular-nums}
 """What this page has beyond the skeleton."""
 
 
-def demo_page(task: TrackingTask, rows: list[dict[str, Any]], best: str, trial: int, images: dict[str, bytes]) -> str:
+def demo_page(task: TrackingTask, rows: list[dict[str, Any]], shown: str, trial: int, images: dict[str, bytes]) -> str:
     """The whole page.
 
     Args:
         task: what was run.
         rows: one an adapter, as `first_look.summary` makes them.
-        best: the adapter that the pictures show.
+        shown: the adapter that the pictures show.
         trial: the trial that they show.
         images: `plot.png`, `plot-dark.png` and `arm.gif`.
     """
     robot = task.robot.title or task.robot.name
     by_name = {row["name"]: row for row in rows}
-    plain, helped = by_name["direct"], by_name[best]
+    plain, helped = by_name["direct"], by_name[shown]
     s = task.settings
     body = f"""<h1>A robot that behaves like its model</h1>
 <p class="soft">{escape(robot)}: {s.trials} simulated robots, each with another payload, friction, drive and
@@ -50,8 +50,8 @@ inertias that nobody is told about, and noisy sensors. Each follows a random mot
 impedance. What counts is the distance from the motion that the ideal robot makes under the same controller.</p>
 <div class="figures">
 <div class="figure bad"><b>{plain["rmse"]:.2f}°</b><span>joint error without correction</span></div>
-<div class="figure good"><b>{helped["rmse"]:.2f}°</b><span>with <code>{best}</code>, cold start included</span></div>
-<div class="figure good"><b>{helped["last"]:.2f}°</b><span>with <code>{best}</code>, last 2 s</span></div>
+<div class="figure good"><b>{helped["rmse"]:.2f}°</b><span>with <code>{shown}</code>, cold start included</span></div>
+<div class="figure good"><b>{helped["last"]:.2f}°</b><span>with <code>{shown}</code>, last 2 s</span></div>
 <div class="figure"><b>{plain["rmse"] / max(helped["rmse"], 1e-9):.0f} ×</b><span>closer to the model</span></div>
 </div>
 <h2>The robot with the heaviest payload</h2>
@@ -68,21 +68,21 @@ every adapter on board, root mean square over all joints and trials, logarithmic
 <thead><tr><th>adapter</th><th>joint RMSE</th><th>of uncorrected</th><th>first 2 s</th><th>last 2 s</th>
 <th>worst trial</th><th></th></tr></thead>
 <tbody>
-{"".join(_row(row, best) for row in rows)}</tbody></table></div>
+{"".join(_row(row, shown) for row in rows)}</tbody></table></div>
 <p class="soft">Degrees. <code>oracle</code> knows the hidden parameters and is the floor;
 <code>direct</code> is no correction.</p>
 <h2>What was hidden from robot {trial + 1}</h2>
 {_hidden(task, trial)}
 <h2>Again, with other numbers</h2>
 <p><code>retorque demo --robot z1 --seed {s.seed + 1}</code></p>
-<p><code>retorque bench tracking --robots panda --adapters direct {best} --trials 100</code></p>
+<p><code>retorque bench tracking --robots panda --adapters direct {shown} --trials 100</code></p>
 <footer>Seed {s.seed}. {escape(", ".join(f"{k} {v}" for k, v in versions().items()))}.</footer>"""
     return page(f"Retorque demo: {robot}", body, STYLE)
 
 
-def _row(row: dict[str, Any], best: str) -> str:
+def _row(row: dict[str, Any], shown: str) -> str:
     share = 100.0 * row["share"]
-    mark = ' class="best"' if row["name"] == best else ""
+    mark = ' class="best"' if row["name"] == shown else ""
     figures = "".join(f"<td>{row[key]:.3f}</td>" for key in ("first", "last", "worst"))
     return (
         f"<tr{mark}><td><code>{row['name']}</code></td><td>{row['rmse']:.3f}</td>"

@@ -48,7 +48,7 @@ OTHERS = ("#8a63d2", "#c9922e", "#4f8f46", "#b0517f")
 
 
 def plot(
-    ideal: Recorded, results: dict[str, Recorded], errors: dict[str, Array], best: str, trial: int, *, dark: bool
+    ideal: Recorded, results: dict[str, Recorded], errors: dict[str, Array], shown: str, trial: int, *, dark: bool
 ) -> bytes:
     """The figure as PNG with a transparent ground."""
     ink = PALETTE[dark]
@@ -70,11 +70,11 @@ def plot(
         joints = sorted(np.argsort(size)[::-1][:2].tolist())
         for row, joint in enumerate(joints):
             axes = figure.add_subplot(grid[row, 0])
-            _joint(axes, ideal, results["direct"], results[best], best, trial, joint, ink)
+            _joint(axes, ideal, results["direct"], results[shown], shown, trial, joint, ink)
             if row == 0:
                 axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1.1), fontsize=9)
         axes.set_xlabel("time [s]")
-        _errors(figure.add_subplot(grid[:, 1]), ideal.time, errors, best, ink)
+        _errors(figure.add_subplot(grid[:, 1]), ideal.time, errors, shown, ink)
         figure.subplots_adjust(left=0.06, right=0.985, top=0.87, bottom=0.11)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", transparent=True)
@@ -106,7 +106,7 @@ def _joint(
     axes.set_xlim(0.0, ideal.time[-1])
 
 
-def _errors(axes: plt.Axes, clock: Array, errors: dict[str, Array], best: str, ink: dict[str, str]) -> None:
+def _errors(axes: plt.Axes, clock: Array, errors: dict[str, Array], shown: str, ink: dict[str, str]) -> None:
     """RMS over joints and trials in windows of 0.2 s, on a logarithmic scale."""
     axes.grid(True, which="major", linewidth=0.7)
     axes.set_axisbelow(True)
@@ -118,9 +118,9 @@ def _errors(axes: plt.Axes, clock: Array, errors: dict[str, Array], best: str, i
         count = len(square) // window
         value = np.sqrt(square[: count * window].reshape(count, window).mean(axis=1))
         at = clock[: count * window].reshape(count, window).mean(axis=1)
-        known = {"direct": ink["bad"], best: ink["good"], "oracle": ink["ideal"]}
+        known = {"direct": ink["bad"], shown: ink["good"], "oracle": ink["ideal"]}
         colour = known.get(name) or next(others, ink["soft"])
-        axes.semilogy(at, value, color=colour, linewidth=2.2 if name == best else 1.5)
+        axes.semilogy(at, value, color=colour, linewidth=2.2 if name == shown else 1.5)
         labels.append((float(value[-1]), name, colour))
     low, high = axes.get_ylim()
     apart = (high / low) ** 0.055  # least distance of two labels, as a factor

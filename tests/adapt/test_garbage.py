@@ -15,7 +15,7 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.errors import RetorqueError
 
-TICKS = 10_000 if os.environ.get("RETORQUE_SLOW") else 4_000
+TICKS = 10_000 if os.environ.get("RETORQUE_SLOW") else 2_500
 TRIALS = 2
 BAD_TRIAL = 0
 """The other trial's reports stay clean."""

@@ -99,11 +99,11 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
     from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
 
     settings = ResidualTraining(
-        robots=("panda", "piper"), rounds=2, worlds=2, trials=3, duration=2.0, steps=40, batch=64, out=tmp_path / "run"
+        robots=("panda", "piper"), rounds=2, worlds=1, trials=2, duration=1.0, steps=20, batch=64, out=tmp_path / "run"
     )
     path = train(settings)
     tensors, header = load_weights(path)
-    assert header["made"]["worlds"] == 4 and header["made"]["seed"] == 1000
+    assert header["made"]["worlds"] == 2 and header["made"]["seed"] == 1000
     _, first = load_weights(tmp_path / "run" / "round-1.safetensors")
     (tmp_path / "run" / "round-2.safetensors").unlink()
     again, _ = load_weights(train(settings))

@@ -99,7 +99,15 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
     from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
 
     settings = ResidualTraining(
-        robots=("panda", "piper"), rounds=2, worlds=1, trials=2, duration=1.0, steps=20, batch=64, out=tmp_path / "run"
+        robots=("panda", "piper"),
+        rounds=2,
+        worlds=1,
+        trials=2,
+        duration=2.0,
+        steps=20,
+        batch=64,
+        workers=1,
+        out=tmp_path / "run",
     )
     path = train(settings)
     tensors, header = load_weights(path)

@@ -13,7 +13,7 @@ from retorque.work.errors import RetorqueError
 
 def test_the_demo_writes_a_page_that_stands_alone(tmp_path):
     out = tmp_path / "demo"
-    outcome = run(Settings(trials=1, duration=1.0, workers=1, out=out))
+    outcome = run(Settings(trials=1, duration=2.0, workers=1, out=out))
     printed = " ".join(str(cell) for cell in outcome.shown[0].what.columns[0].cells)
     assert [name for name, _ in outcome.write_files()] == ["plot.png", "plot-dark.png", "arm.gif", "index.html"]
     page = (out / "index.html").read_text()

@@ -147,8 +147,9 @@ def _learn(settings: ResidualTraining, network: Network, data: dict[str, Tensor]
     steps = settings.steps * (settings.last if turn + 1 == settings.rounds else 1)
     rng = np.random.default_rng([settings.seed, turn, 1])
     optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=1e-4)
+    rising = max(0.05, min(1.5 / steps, 0.9))  # one step alone has no slope: PyTorch divides by its length
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, max_lr=settings.learning_rate, total_steps=steps, pct_start=0.05
+        optimiser, max_lr=settings.learning_rate, total_steps=steps, pct_start=rising
     )
     count = len(data["own"])
     recent: deque[float] = deque(maxlen=steps // 10 + 1)

@@ -119,8 +119,7 @@ class QuasiStatic(ExternalTorque):
     def _passed(self, drive: Array, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """Torque behind the gear, its variance, and how far the joints rest."""
         if self.settings.friction:
-            lost, variance, resting = self.friction.update(drive, q, qd)
-            return drive - lost, variance, resting
+            return self.friction.update(drive, q, qd)
         none = np.zeros(self._shape)
         gain = self.settings.backdrive_gain
         if gain > 0.0:
@@ -145,5 +144,4 @@ class QuasiStatic(ExternalTorque):
 
     def settle(self, external: Array, free: Array) -> None:
         """Where nothing touches a joint's sites (trials, n), what looks external is friction of joints at rest."""
-        lost = self.friction.last
-        self.friction.settle(lost - external, self._drive, free)
+        self.friction.settle(external, self._drive, free)

@@ -107,6 +107,7 @@ class WrenchEstimator:
         self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, *tares])
         self._calm, self._codes = np.zeros(self._shape, dtype=bool), np.zeros(trials, dtype=np.int64)
         self._trusted = np.ones((trials, len(sites)), dtype=bool)
+        self._estimate = WrenchEstimate(self.solve.wrench, self.solve.covariance, self._trusted, self._codes)
         self._settles = isinstance(torque, QuasiStatic) and torque.settings.friction
         self._age = 0.0
         self._fresh = True
@@ -122,7 +123,7 @@ class WrenchEstimator:
         self._fresh = False
 
     def update(self, state: State) -> WrenchEstimate:
-        """The wrenches at a report; once a tick."""
+        """The wrenches at a report; once a tick, and written over at the next."""
         if self._fresh:
             self.reset(state)
         s, solve = self.settings, self.solve
@@ -160,7 +161,7 @@ class WrenchEstimator:
         if s.tare and self._settles and settled:
             assert isinstance(self.torque, QuasiStatic)
             self.torque.settle(estimate.torque, self._calm)
-        return WrenchEstimate(solve.wrench, solve.covariance, self._trusted, codes)
+        return self._estimate
 
 
 @kernel

@@ -135,7 +135,7 @@ class MotorTorque:
             pwm = self._missing if report.pwm is None else report.pwm
             voltage = self._nominal if report.voltage is None else report.voltage
         out = np.empty(shape)
-        reports = (state.torque, state.velocity, current, pwm, voltage, out)
+        reports: tuple[Array, ...] = (state.torque, state.velocity, current, pwm, voltage, out)
         if len(shape) != 2:
             reports = tuple(x.reshape(-1, shape[-1]) for x in reports)
         self.complete = _read(self.source, self._constant, self._kv, self._rw, *reports)

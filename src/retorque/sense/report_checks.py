@@ -59,7 +59,7 @@ class ReportChecks:
         current = self._nan if report.current is None else report.current
         pwm = self._nan if report.pwm is None else report.pwm
         voltage = self._nan if report.voltage is None else report.voltage
-        seen = (state.position, current, pwm, voltage)
+        seen: tuple[Array, ...] = (state.position, current, pwm, voltage)
         if state.position.shape != shape:
             seen = tuple(x.reshape(shape) for x in seen)
         self.found = _check(

@@ -32,9 +32,9 @@ def _friction(
     out: Array,
 ) -> None:
     """Fill torque behind the gear, friction, its variance and the share of rest; see `GearFriction`."""
-    coulomb, efficiency, viscous, step, speed = card[0], card[1], card[2], card[3], card[4]
+    coulomb, efficiency, viscous, step, speed, noise = card[0], card[1], card[2], card[3], card[4], card[5]
     held, phase, rest, before = memory[0], memory[1], memory[2], memory[3]
-    passed, lost, variance, resting = out[0], out[1], out[2], out[3]
+    passed, lost, variance, resting, hidden = out[0], out[1], out[2], out[3], out[4]
     for t in range(drive.shape[0]):
         for j in range(drive.shape[1]):
             move = q[t, j] - held[t, j]
@@ -67,7 +67,8 @@ def _friction(
             if rest[t, j] > 0.0:  # at rest, friction answers to whatever changes, in the end up to its static level
                 stays = np.exp(-rest[t, j] / FORGETTING)
                 between = max(between, level * level / 3.0 * (0.5 * stays + STATIC**2 * (1.0 - stays)))
-            variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
+            hidden[t, j] = between
+            variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0 + noise[j]
             resting[t, j] = max(1.0 - min(1.0, abs(z)), gone)
 
 
@@ -106,9 +107,10 @@ class GearFriction:
         trials: robots served at once.
         timestep: control period [s].
         error: largest relative error of the cards' friction.
+        noise: (n,) variance of the motors' torque reports [(N·m)²].
     """
 
-    def __init__(self, joints: JointMotors, trials: int, timestep: float, error: float):
+    def __init__(self, joints: JointMotors, trials: int, timestep: float, error: float, noise: Array | float = 0.0):
         n = len(joints.motors)
         step = np.array([motor.position_step for motor in joints.motors])
         speed = np.array([motor.velocity_step for motor in joints.motors])
@@ -119,11 +121,12 @@ class GearFriction:
                 joints.viscous,
                 np.nan_to_num(step, nan=1e-4),
                 2.0 * np.nan_to_num(speed, nan=0.01),
+                np.broadcast_to(noise, n),
             ]
         )
         self._timestep, self._error = timestep, error
         self._memory = np.zeros((4, trials, n))
-        self._out = np.zeros((4, trials, n))
+        self._out = np.zeros((5, trials, n))
 
     def reset(self, position: Array) -> None:
         """Begin at rest at a position (trials, n)."""
@@ -131,10 +134,11 @@ class GearFriction:
         self._memory[0] = position
         self._memory[2] = 10.0 * FORGETTING
 
-    def update(self, drive: Array, position: Array, velocity: Array) -> tuple[Array, Array, Array]:
-        """Torque behind the gear (trials, n) [N·m], its variance, and how far each joint rests (0 to 1)."""
+    def update(self, drive: Array, position: Array, velocity: Array) -> tuple[Array, Array, Array, Array]:
+        """Torque behind the gear (trials, n) [N·m], its variance, how far each joint rests (0 to 1), and what of the
+        variance that rest hides."""
         _friction(drive, position, velocity, self._card, self._timestep, self._error, self._memory, self._out)
-        return self._out[0], self._out[2], self._out[3]
+        return self._out[0], self._out[2], self._out[3], self._out[4]
 
     def settle(self, external: Array, drive: Array, free: Array) -> None:
         """In free space the friction of a resting joint is seen: what looks external then.

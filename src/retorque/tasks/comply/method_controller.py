@@ -72,7 +72,7 @@ def method_controller(
     else:
         own = TorqueSettings(noise=body.noise)
         torque = Momentum(robot, trials, settings=own, used=at_all, bandwidth=BANDWIDTH)
-        source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(), trials)
+        source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(spread=body.spread), trials)
     admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=SPEED))
     blind = method == "without f_ext"
     return Compliance(source, admittance, inverse, posture, feed_forward=ahead, blind=blind)

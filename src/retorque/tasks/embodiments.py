@@ -45,6 +45,8 @@ class Embodiment:
     """Half length of a sole [m]."""
     noise: float = 0.01
     """Of the motors' torque reports, as a share of their limits: what the estimate is told."""
+    bandwidth: float = 15.0
+    """Of the momentum observer in contact tasks [1/s]."""
     spread: float = 1.0
     """Factor on the reported covariance, so that its ellipsoids hold the truth as often as they say (seed 1000): an
     estimate that is steadied by more noise than the motors have is surer than its solve."""
@@ -121,6 +123,7 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             feet=("left_foot_centre", "right_foot_centre"),
             sole=0.055,
             noise=0.02,
+            bandwidth=60.0,
             spread=0.26,
         ),
         "g1": Embodiment(

@@ -221,11 +221,8 @@ def _judge(
                 calm[t, j] = True
                 settled = True
                 if free_for[t, s] > tare_after:
-                    deviation = variance[t, j] ** 0.5
-                    bound = tare_limit * deviation
-                    left = torque[t, j] - offset[t, j]  # what friction may well be is no offset
-                    left -= min(deviation, max(-deviation, left))
-                    moved = offset[t, j] + dt / tare_time * left
+                    bound = tare_limit * variance[t, j] ** 0.5
+                    moved = offset[t, j] + dt / tare_time * (torque[t, j] - offset[t, j])
                     offset[t, j] = min(bound, max(-bound, moved))
                     if abs(moved) > bound:
                         codes[t] |= DRIFT

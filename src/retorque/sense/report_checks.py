@@ -59,15 +59,18 @@ class ReportChecks:
         current = self._nan if report.current is None else report.current
         pwm = self._nan if report.pwm is None else report.pwm
         voltage = self._nan if report.voltage is None else report.voltage
-        seen: tuple[Array, ...] = (state.position, current, pwm, voltage)
-        if state.position.shape != shape:
-            seen = tuple(x.reshape(shape) for x in seen)
+        position = state.position
+        if position.shape != shape:
+            position, current, pwm, voltage = (x.reshape(shape) for x in (position, current, pwm, voltage))
         self.found = _check(
             self._motor.source,
             self._used,
             self._motor.joints.bus_voltage,
             self._patience,
-            *seen,
+            position,
+            current,
+            pwm,
+            voltage,
             self._last,
             self._same,
             self._where,

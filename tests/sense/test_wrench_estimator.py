@@ -162,16 +162,16 @@ def test_a_resting_joint_hides_its_static_friction_and_a_lag_counts() -> None:
     q, still, drive = np.zeros((1, robot.n)), np.zeros((1, robot.n)), np.zeros((1, robot.n))
     friction.reset(q)
     for _ in range(5):
-        _, at_rest, _ = friction.update(drive, q, still)
+        _, at_rest, *_ = friction.update(drive, q, still)
     np.testing.assert_allclose(np.sqrt(3.0 * at_rest[0]), STATIC * joints.coulomb, rtol=1e-4)
     resting = at_rest.copy()
     for _ in range(20):
         q = q + 0.02
-        _, found, _ = friction.update(drive, q, still + 1.0)
+        _, found, *_ = friction.update(drive, q, still + 1.0)
     sliding = found.copy()
     known = np.square(0.3 * joints.coulomb) + np.square(0.3 * joints.viscous)
     np.testing.assert_allclose(3.0 * sliding[0], known, rtol=1e-6)
-    _, pausing, _ = friction.update(drive, q, still)  # a joint that has only just stopped hides less than one at rest
+    _, pausing, *_ = friction.update(drive, q, still)  # a joint that has only just stopped hides less than one at rest
     assert np.all(sliding < pausing) and np.all(pausing < 0.5 * resting)
     momentum = Momentum(robot, settings=TorqueSettings(signal="torque"), bandwidth=10.0)
     tree = CompiledTree(robot, (robot.end_effector,))

@@ -9,7 +9,7 @@ from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.robot import Robot
 from retorque.sense.public_code import separate_solves
 from retorque.sense.wrench_estimator import own_joints
-from retorque.sense.wrench_solve import WrenchPrior, WrenchSolve
+from retorque.sense.wrench_solve import COHERENT, WrenchPrior, WrenchSolve
 from retorque.work.errors import RetorqueError
 
 
@@ -89,7 +89,7 @@ def test_a_stretched_arm_says_what_it_does_not_feel() -> None:
         tree.update(q)
         solve = WrenchSolve(own_joints(tree), WrenchPrior(force=2.0, moment=0.0))
         solve(tree.jacobian, np.zeros((1, robot.n)), np.full((1, robot.n), 0.02**2))
-        weakness.append(float(solve.weakness[0, 0]))
+        weakness.append(float(solve.doubt[1, 0, 0]))
         values = np.linalg.eigvalsh(solve.covariance[0, 0, :3, :3]) / 4.0
         assert weakness[-1] == pytest.approx(values.max(), rel=0.02)
     assert weakness[0] > 2.0 * weakness[1]
@@ -112,6 +112,37 @@ def test_what_torques_lag_behind_widens_the_ellipsoid_and_leaves_the_wrench() ->
     gain = np.array([_moved(plain, tree, torque, variance, j) for j in range(6)]).T  # (6, joints)
     expected = plain.covariance[0, 0] + gain @ np.diag(lag[0]) @ gain.T
     np.testing.assert_allclose(late.covariance[0, 0], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_what_joints_at_rest_hide_together_is_told_apart_and_leaves_the_wrench() -> None:
+    tree = _arm()
+    rng = np.random.default_rng(5)
+    variance, torque = rng.uniform(0.01, 0.1, (1, 6)), rng.standard_normal((1, 6))
+    hidden = variance * rng.uniform(0.1, 0.9, (1, 6))
+    plain, still = (WrenchSolve(tree.on_chain, WrenchPrior(force=5.0, moment=0.5)) for _ in range(2))
+    expected = plain(tree.jacobian, torque, variance)
+    np.testing.assert_array_equal(expected, still(tree.jacobian, torque, variance, None, hidden))
+    np.testing.assert_array_equal(plain.covariance, still.covariance)
+    gain = np.array([_moved(plain, tree, torque, variance, j) for j in range(6)]).T
+    more = (6 / COHERENT - 1.0) * gain @ np.diag(hidden[0]) @ gain.T
+    np.testing.assert_allclose(still.beyond[0, 0], more, rtol=1e-6, atol=1e-9)
+    assert not plain.beyond.any()
+
+
+def test_an_ellipsoid_of_what_six_joints_hide_holds_their_box() -> None:
+    """Pushes that no joint yields to lie within the 95 % ellipsoid of a solve that feels nothing."""
+    tree = _arm()
+    rng = np.random.default_rng(6)
+    bound = rng.uniform(0.2, 1.0, 6)
+    solve = WrenchSolve(tree.on_chain, WrenchPrior(force=1e3, moment=0.0))
+    variance = bound[None] ** 2 / 3.0
+    solve(tree.jacobian, np.zeros((1, 6)), variance, None, variance)
+    held, jacobian = (solve.covariance + solve.beyond)[0, 0, :3, :3], tree.jacobian[0, 0, :3]
+    narrow = solve.covariance[0, 0, :3, :3]
+    push = rng.standard_normal((500, 3))
+    push /= np.max(np.abs(push @ jacobian) / bound, axis=1)[:, None]  # one joint is about to yield
+    inside, before = (np.einsum("ki,ij,kj->k", push, np.linalg.inv(c), push) < 7.815 for c in (held, narrow))
+    assert inside.all() and not before.all()
 
 
 def _moved(solve: WrenchSolve, tree: CompiledTree, torque: np.ndarray, variance: np.ndarray, j: int) -> np.ndarray:

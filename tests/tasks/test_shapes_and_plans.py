@@ -90,6 +90,25 @@ def test_the_policy_follows_the_plan_by_the_clock() -> None:
     np.testing.assert_allclose(over.position[1], plan.position[-1])
 
 
+def test_the_spring_along_the_normal_is_soft_while_it_presses_only_and_keeps_its_damping() -> None:
+    plane = DrawingPlane(
+        centre=np.array([0.3, 0.0, 0.4]), normal=np.array([-1.0, 0.0, 0.0]), up=np.array([0.0, 0.0, 1.0])
+    )
+    zero, one = np.zeros(1), (np.zeros((1, 3)), np.eye(3)[None])
+    plan = plan_strokes(shape("heart"), plane, np.array([0.2, 0.0, 0.4]), StrokeSettings(pressing_stiffness=5.0))
+    policy = StrokePolicy(plan, 0, *one)
+    policy.reset(State(0.0, zero, zero, zero))
+    press = int(np.flatnonzero(plan.drawing)[0])
+    free, pressing, gone = (policy.act(State(0.02 * k, zero, zero, zero)) for k in (0, press, len(plan.press)))
+    np.testing.assert_allclose(np.diag(free.stiffness[0])[:3], [80.0, 800.0, 800.0])
+    np.testing.assert_allclose(np.diag(pressing.stiffness[0])[:3], [5.0, 800.0, 800.0])
+    assert gone.stiffness is free.stiffness and pressing.damping is free.damping is not None
+    np.testing.assert_allclose(pressing.damping[0, 0, 0], 2.0 * np.sqrt(80.0))
+    plain = StrokePolicy(plan_strokes(shape("heart"), plane, np.array([0.2, 0.0, 0.4])), 0, *one)
+    plain.reset(State(0.0, zero, zero, zero))
+    assert plain.act(State(0.02 * press, zero, zero, zero)).stiffness is plain.stiffness
+
+
 def test_a_sweep_covers_its_rectangle_and_a_line_does_not() -> None:
     (path,) = sweep(1.0, 1.0, 0.25)
     dense = resampled(path, 0.01)

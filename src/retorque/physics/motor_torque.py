@@ -134,19 +134,11 @@ class MotorTorque:
             current = self._missing if report.current is None else report.current
             pwm = self._missing if report.pwm is None else report.pwm
             voltage = self._nominal if report.voltage is None else report.voltage
-        out, rows = np.empty(shape), (-1, shape[-1])
-        self.complete = _read(
-            self.source,
-            self._constant,
-            self._kv,
-            self._rw,
-            state.torque.reshape(rows),
-            state.velocity.reshape(rows),
-            current.reshape(rows),
-            pwm.reshape(rows),
-            voltage.reshape(rows),
-            out.reshape(rows),
-        )
+        out = np.empty(shape)
+        reports: tuple[Array, ...] = (state.torque, state.velocity, current, pwm, voltage, out)
+        if len(shape) != 2:
+            reports = tuple(x.reshape(-1, shape[-1]) for x in reports)
+        self.complete = _read(self.source, self._constant, self._kv, self._rw, *reports)
         return out
 
 

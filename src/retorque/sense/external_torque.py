@@ -30,6 +30,8 @@ class TorqueEstimate:
     """(trials, n) how far friction hides the torque: 0 sliding, 1 at rest."""
     lag: Array | None = None
     """(trials, n) squares of what the torque lags behind [(N·m)²]; None: nothing."""
+    hidden: Array | None = None
+    """(trials, n) the part of the variance that is friction at rest [(N·m)²]; None: nothing."""
 
 
 class ExternalTorque(ABC):
@@ -92,7 +94,7 @@ class QuasiStatic(ExternalTorque):
         self.motor = MotorTorque(self.joints, s.signal, used)
         limit = self.joints.torque_limit
         self._noise = np.square(s.noise * np.where(np.isfinite(limit), limit, 10.0))
-        self.friction = GearFriction(self.joints, trials, timestep, s.card_error)
+        self.friction = GearFriction(self.joints, trials, timestep, s.card_error, self._noise)
         self._shape = (trials, robot.n)
         self.smooth: Array | None = None
 
@@ -102,31 +104,30 @@ class QuasiStatic(ExternalTorque):
         self.smooth = None
 
     def update(self, state: State, tree: CompiledTree) -> TorqueEstimate:
-        q, qd = state.position.reshape(self._shape), state.velocity.reshape(self._shape)
-        drive = self.motor.read(state).reshape(self._shape)
+        q, qd, drive = state.position, state.velocity, self.motor.read(state)
+        if q.shape != self._shape:
+            q, qd, drive = q.reshape(self._shape), qd.reshape(self._shape), drive.reshape(self._shape)
         missing = None
         if not self.motor.complete:
             missing = ~np.isfinite(drive)
             drive = np.where(missing, 0.0, drive)
         self._drive = drive
-        passed, variance, resting = self._passed(drive, q, qd)
+        passed, variance, resting, hidden = self._passed(drive, q, qd)
         external = self._balance(q, qd, passed, tree)
-        variance = variance + self._noise
         if missing is not None:
             external, variance = np.where(missing, 0.0, external), np.where(missing, LEFT_OUT, variance)
-        return TorqueEstimate(self._smoothed(external), variance, resting, self._lag())
+        return TorqueEstimate(self._smoothed(external), variance, resting, self._lag(), hidden)
 
-    def _passed(self, drive: Array, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """Torque behind the gear, its variance, and how far the joints rest."""
+    def _passed(self, drive: Array, q: Array, qd: Array) -> tuple[Array, Array, Array, Array | None]:
+        """Torque behind the gear, its variance, how far the joints rest, and what that hides of the variance."""
         if self.settings.friction:
-            lost, variance, resting = self.friction.update(drive, q, qd)
-            return drive - lost, variance, resting
-        none = np.zeros(self._shape)
+            return self.friction.update(drive, q, qd)
+        none, noise = np.zeros(self._shape), np.tile(self._noise, (self.trials, 1))
         gain = self.settings.backdrive_gain
         if gain > 0.0:
             forward = self._direction.update(drive, qd) > 0.0
-            return self.joints.efficiency * drive * np.where(forward, 1.0, gain), none, none
-        return self._direction.load_torque(drive, qd, self.joints.efficiency), none, none
+            return self.joints.efficiency * drive * np.where(forward, 1.0, gain), noise, none, None
+        return self._direction.load_torque(drive, qd, self.joints.efficiency), noise, none, None
 
     def _balance(self, q: Array, qd: Array, passed: Array, tree: CompiledTree) -> Array:
         return tree.gravity - passed
@@ -145,5 +146,4 @@ class QuasiStatic(ExternalTorque):
 
     def settle(self, external: Array, free: Array) -> None:
         """Where nothing touches a joint's sites (trials, n), what looks external is friction of joints at rest."""
-        lost = self.friction.last
-        self.friction.settle(lost - external, self._drive, free)
+        self.friction.settle(external, self._drive, free)

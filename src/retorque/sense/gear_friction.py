@@ -28,16 +28,13 @@ def _friction(
     card: Array,
     timestep: float,
     error: float,
-    held: Array,
-    phase: Array,
-    rest: Array,
-    before: Array,
-    lost: Array,
-    variance: Array,
-    resting: Array,
+    memory: Array,
+    out: Array,
 ) -> None:
-    """Fill friction torque, its variance and the share of rest; see `GearFriction`."""
-    coulomb, efficiency, viscous, step, speed = card[0], card[1], card[2], card[3], card[4]
+    """Fill torque behind the gear, friction, its variance and the share of rest; see `GearFriction`."""
+    coulomb, efficiency, viscous, step, speed, noise = card[0], card[1], card[2], card[3], card[4], card[5]
+    held, phase, rest, before = memory[0], memory[1], memory[2], memory[3]
+    passed, lost, variance, resting, hidden = out[0], out[1], out[2], out[3], out[4]
     for t in range(drive.shape[0]):
         for j in range(drive.shape[1]):
             move = q[t, j] - held[t, j]
@@ -64,33 +61,37 @@ def _friction(
             level = coulomb[j] + share * abs(torque)
             gone = 1.0 - np.exp(-max(0.0, rest[t, j] - SETTLED) / FORGETTING)
             lost[t, j] = z * level * (1.0 - gone) + viscous[j] * qd[t, j]  # it can only have fallen back meanwhile
+            passed[t, j] = torque - lost[t, j]
             known = error * error / 3.0 * (level * z) ** 2
             between = level * level / 3.0 * (1.0 - min(1.0, z * z))
             if rest[t, j] > 0.0:  # at rest, friction answers to whatever changes, in the end up to its static level
                 stays = np.exp(-rest[t, j] / FORGETTING)
                 between = max(between, level * level / 3.0 * (0.5 * stays + STATIC**2 * (1.0 - stays)))
-            variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0
+            hidden[t, j] = between
+            variance[t, j] = known + between + (error * viscous[j] * qd[t, j]) ** 2 / 3.0 + noise[j]
             resting[t, j] = max(1.0 - min(1.0, abs(z)), gone)
 
 
 @kernel
 def _settle(
-    hidden: Array,
+    external: Array,
     drive: Array,
     free: Array,
     card: Array,
-    rest: Array,
-    phase: Array,
+    memory: Array,
+    out: Array,
 ) -> None:
     """Fill the phase of resting joints in free trials; see `GearFriction.settle`."""
-    for t in range(hidden.shape[0]):
-        for j in range(hidden.shape[1]):
+    phase, rest, lost = memory[1], memory[2], out[1]
+    for t in range(drive.shape[0]):
+        for j in range(drive.shape[1]):
             if free[t, j] and rest[t, j] >= SETTLED:
-                driving = hidden[t, j] * drive[t, j] > 0.0
+                hidden = lost[t, j] - external[t, j]  # what the drive gives beyond what the links need
+                driving = hidden * drive[t, j] > 0.0
                 share = 1.0 - card[1, j] if driving else 1.0 / card[1, j] - 1.0
                 level = card[0, j] + share * abs(drive[t, j])
                 if level > 0.0:
-                    z = min(STATIC, max(-STATIC, hidden[t, j] / level))
+                    z = min(STATIC, max(-STATIC, hidden / level))
                     phase[t, j] += SETTLING * (z - phase[t, j])
                     rest[t, j] = SETTLED
 
@@ -106,9 +107,10 @@ class GearFriction:
         trials: robots served at once.
         timestep: control period [s].
         error: largest relative error of the cards' friction.
+        noise: (n,) variance of the motors' torque reports [(N·m)²].
     """
 
-    def __init__(self, joints: JointMotors, trials: int, timestep: float, error: float):
+    def __init__(self, joints: JointMotors, trials: int, timestep: float, error: float, noise: Array | float = 0.0):
         n = len(joints.motors)
         step = np.array([motor.position_step for motor in joints.motors])
         speed = np.array([motor.velocity_step for motor in joints.motors])
@@ -119,50 +121,31 @@ class GearFriction:
                 joints.viscous,
                 np.nan_to_num(step, nan=1e-4),
                 2.0 * np.nan_to_num(speed, nan=0.01),
+                np.broadcast_to(noise, n),
             ]
         )
         self._timestep, self._error = timestep, error
-        shape = (trials, n)
-        self._held, self.phase, self._rest, self._before = np.zeros((4, *shape))
-        self._lost, self._variance, self._resting = np.zeros((3, *shape))
+        self._memory = np.zeros((4, trials, n))
+        self._out = np.zeros((5, trials, n))
 
     def reset(self, position: Array) -> None:
         """Begin at rest at a position (trials, n)."""
-        self._held[:] = position
-        self.phase[:] = 0.0
-        self._rest[:] = 10.0 * FORGETTING
-        self._before[:] = 0.0
+        self._memory[:] = 0.0
+        self._memory[0] = position
+        self._memory[2] = 10.0 * FORGETTING
 
-    def update(self, drive: Array, position: Array, velocity: Array) -> tuple[Array, Array, Array]:
-        """Friction torque (trials, n) [N·m], its variance, and how far each joint rests (0 to 1)."""
-        _friction(
-            drive,
-            position,
-            velocity,
-            self._card,
-            self._timestep,
-            self._error,
-            self._held,
-            self.phase,
-            self._rest,
-            self._before,
-            self._lost,
-            self._variance,
-            self._resting,
-        )
-        return self._lost, self._variance, self._resting
+    def update(self, drive: Array, position: Array, velocity: Array) -> tuple[Array, Array, Array, Array]:
+        """Torque behind the gear (trials, n) [N·m], its variance, how far each joint rests (0 to 1), and what of the
+        variance that rest hides."""
+        _friction(drive, position, velocity, self._card, self._timestep, self._error, self._memory, self._out)
+        return self._out[0], self._out[2], self._out[3], self._out[4]
 
-    @property
-    def last(self) -> Array:
-        """Friction of the last update (trials, n) [N·m]."""
-        return self._lost
-
-    def settle(self, hidden: Array, drive: Array, free: Array) -> None:
-        """In free space the friction of a resting joint is seen: what the drive gives beyond what the links need.
+    def settle(self, external: Array, drive: Array, free: Array) -> None:
+        """In free space the friction of a resting joint is seen: what looks external then.
 
         Args:
-            hidden: (trials, n) that difference [N·m].
+            external: (trials, n) torque that the last update left unexplained [N·m].
             drive: (trials, n) motor torque [N·m].
             free: (trials, n) joints of sites that nothing touches.
         """
-        _settle(hidden, drive, free, self._card, self._rest, self.phase)
+        _settle(external, drive, free, self._card, self._memory, self._out)

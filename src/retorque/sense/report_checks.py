@@ -56,15 +56,21 @@ class ReportChecks:
         if report is None:
             self._left_out[:], self._codes[:], self.found = False, 0, False
             return self._left_out, self._codes
+        current = self._nan if report.current is None else report.current
+        pwm = self._nan if report.pwm is None else report.pwm
+        voltage = self._nan if report.voltage is None else report.voltage
+        position = state.position
+        if position.shape != shape:
+            position, current, pwm, voltage = (x.reshape(shape) for x in (position, current, pwm, voltage))
         self.found = _check(
             self._motor.source,
             self._used,
             self._motor.joints.bus_voltage,
             self._patience,
-            state.position.reshape(shape),
-            self._nan if report.current is None else report.current.reshape(shape),
-            self._nan if report.pwm is None else report.pwm.reshape(shape),
-            self._nan if report.voltage is None else report.voltage.reshape(shape),
+            position,
+            current,
+            pwm,
+            voltage,
             self._last,
             self._same,
             self._where,

@@ -43,6 +43,8 @@ class EstimatorSettings:
     """Time without contact after which space counts as free [s]."""
     unexplained: float = 12.0
     """Mean squared residual of the joints, in variances, above which no wrench at the sites explains them."""
+    spread: float = 1.0
+    """Factor on the covariance that is reported; it changes nothing that is felt or trusted."""
     weak: float = 0.7
     """Share of the prior's variance left in some direction above which the estimate is not to be trusted."""
 
@@ -104,9 +106,10 @@ class WrenchEstimator:
         self._free_for = np.zeros((trials, len(sites)))
         s = self.settings
         tares = (s.free_after, s.tare_after, s.tare_time, s.tare_limit, 1.0 if s.tare else 0.0)
-        self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, *tares])
+        self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, s.spread, *tares])
         self._calm, self._codes = np.zeros(self._shape, dtype=bool), np.zeros(trials, dtype=np.int64)
         self._trusted = np.ones((trials, len(sites)), dtype=bool)
+        self._estimate = WrenchEstimate(self.solve.wrench, self.solve.covariance, self._trusted, self._codes)
         self._settles = isinstance(torque, QuasiStatic) and torque.settings.friction
         self._age = 0.0
         self._fresh = True
@@ -122,7 +125,7 @@ class WrenchEstimator:
         self._fresh = False
 
     def update(self, state: State) -> WrenchEstimate:
-        """The wrenches at a report; once a tick."""
+        """The wrenches at a report; once a tick, and written over at the next."""
         if self._fresh:
             self.reset(state)
         s, solve = self.settings, self.solve
@@ -137,7 +140,7 @@ class WrenchEstimator:
             if self._checks.found:
                 codes[:] = found
                 torque, variance = np.where(left_out, 0.0, torque), np.where(left_out, LEFT_OUT, variance)
-        solve(self.tree.jacobian, torque, variance, estimate.lag)
+        solve(self.tree.jacobian, torque, variance, estimate.lag, estimate.hidden)
         self._age += self.timestep
         settled = _judge(
             self._limits,
@@ -145,8 +148,8 @@ class WrenchEstimator:
             self._age,
             solve.wrench,
             solve.covariance,
-            solve.misfit,
-            solve.weakness,
+            solve.beyond,
+            solve.doubt,
             solve.used,
             estimate.torque,
             variance,
@@ -160,7 +163,7 @@ class WrenchEstimator:
         if s.tare and self._settles and settled:
             assert isinstance(self.torque, QuasiStatic)
             self.torque.settle(estimate.torque, self._calm)
-        return WrenchEstimate(solve.wrench, solve.covariance, self._trusted, codes)
+        return self._estimate
 
 
 @kernel
@@ -170,8 +173,8 @@ def _judge(
     age: float,
     wrench: Array,
     covariance: Array,
-    misfit: Array,
-    weakness: Array,
+    beyond: Array,
+    doubt: Array,
     used: Array,
     torque: Array,
     variance: Array,
@@ -184,7 +187,8 @@ def _judge(
 ) -> bool:
     """Fill trust, codes, calm joints and offsets; whether any joint is calm; see `EstimatorSettings`."""
     settled = False
-    unexplained, weak, touch, begins, free_after, tare_after, tare_time, tare_limit, tare = limits
+    misfit, weakness = doubt[0], doubt[1]
+    unexplained, weak, touch, begins, factor, free_after, tare_after, tare_time, tare_limit, tare = limits
     for t in range(wrench.shape[0]):
         bad = codes[t] & (MISSING | STOPPED)
         for j in range(torque.shape[1]):
@@ -197,9 +201,11 @@ def _judge(
                 spread += covariance[t, s, i, i]
             if odd:
                 codes[t] |= UNEXPLAINED
-                for i in range(6):
-                    for k in range(6):
-                        covariance[t, s, i, k] *= misfit[t, s]
+            # Only what is reported grows by what rest hides: contact is looked for, and tared, without it.
+            for i in range(6):
+                for k in range(6):
+                    wide = covariance[t, s, i, k] * (misfit[t, s] if odd else 1.0)
+                    covariance[t, s, i, k] = factor * (wide + beyond[t, s, i, k])
             if weakness[t, s] > weak:
                 codes[t] |= SINGULAR
             trusted[t, s] = not (odd or weakness[t, s] > weak or bad)

@@ -46,24 +46,34 @@ class WrenchPrior:
         return out
 
 
+COHERENT = 2.6
+"""Joints at rest hide the same push, all at once: each counts as independent joints would with their number over this
+times its variance. An ellipsoid around the box of what n joints hide, bound by bound, needs n over 7.8 of the bounds'
+squares for its 95 %; independent ones would have a third."""
+
+
 @kernel
 def _solve(
     jacobian: Array,
     torque: Array,
     variance: Array,
+    lag: Array,
+    hidden: Array,
     used: Array,
     groups: Array,
     precision: Array,
     loosest: Array,
     wrench: Array,
     covariance: Array,
-    misfit: Array,
-    weakness: Array,
-    a: Array,
-    b: Array,
+    beyond: Array,
+    doubt: Array,
+    scratch: Array,
 ) -> None:
-    """Fill wrenches, covariances, misfit and weakness; see `WrenchSolve`."""
+    """Fill wrenches, covariances, misfit, weakness and what rest hides beyond them; see `WrenchSolve`."""
     trials, n = torque.shape
+    misfit, weakness, moved = doubt[0], doubt[1], np.empty(6)
+    size = scratch.shape[0]
+    a, b = scratch[:, :size], scratch[:, size:]
     for t in range(trials):
         for g in range(groups.shape[0]):
             count = 0
@@ -101,7 +111,12 @@ def _solve(
                                 a[6 * k + r, 6 * kk + c] += x * jacobian[t, ss, c, j]
             if not cholesky_solve(a[:m, :m], b[:m, : m + 1]):
                 for k in range(count):
-                    weakness[t, groups[g, k]] = 1.0
+                    s = groups[g, k]
+                    weakness[t, s] = 1.0
+                    for r in range(6):  # nothing is known but the prior
+                        for c in range(6):
+                            covariance[t, s, r, c] = 1.0 / loosest[s] if r == c else 0.0
+                            beyond[t, s, r, c] = 0.0
                 continue
             for k in range(count):
                 s = groups[g, k]
@@ -139,25 +154,25 @@ def _solve(
                     if value > 0.0:
                         x, y, z = x / value, y / value, z / value
                 weakness[t, s] = value
-
-
-@kernel
-def _widen(jacobian: Array, variance: Array, lag: Array, used: Array, covariance: Array) -> None:
-    """Add Σ_j lag_j g_j g_jᵀ to each site's covariance C, where g_j = C J_j / σ_j² is what a torque moves it by."""
-    g, c = np.empty(6), np.empty((6, 6))
-    for t in range(variance.shape[0]):
-        for s in range(used.shape[0]):
-            c[:] = covariance[t, s]
-            for j in range(variance.shape[1]):
-                if not used[s, j] or lag[t, j] == 0.0:
-                    continue
+                # Σ_j v_j g_j g_jᵀ, where g_j = C J_j / σ_j² is what a joint's torque moves the wrench by.
+                joints = 0
+                for j in range(n):
+                    joints += used[s, j]
+                more = max(0.0, joints / COHERENT - 1.0)
                 for r in range(6):
-                    g[r] = 0.0
-                    for i in range(6):
-                        g[r] += c[r, i] * jacobian[t, s, i, j] / variance[t, j]
-                for r in range(6):
-                    for i in range(6):
-                        covariance[t, s, r, i] += lag[t, j] * g[r] * g[i]
+                    for c in range(6):
+                        beyond[t, s, r, c] = 0.0
+                for j in range(n):
+                    if not used[s, j] or (lag[t, j] == 0.0 and hidden[t, j] == 0.0):
+                        continue
+                    for r in range(6):
+                        moved[r] = 0.0
+                        for i in range(6):
+                            moved[r] += b[6 * k + r, 1 + 6 * k + i] * jacobian[t, s, i, j] / variance[t, j]
+                    for r in range(6):
+                        for i in range(6):
+                            covariance[t, s, r, i] += lag[t, j] * moved[r] * moved[i]
+                            beyond[t, s, r, i] += more * hidden[t, j] * moved[r] * moved[i]
 
 
 class WrenchSolve:
@@ -184,38 +199,47 @@ class WrenchSolve:
         self.wrench = np.zeros((trials, sites, 6))
         """(trials, sites, 6) force [N], then moment [N·m]."""
         self.covariance = np.zeros((trials, sites, 6, 6))
-        self.misfit = np.zeros((trials, sites))
-        """(trials, sites) mean squared residual over its variance; about 1 or less where the model holds."""
-        self.weakness = np.zeros((trials, sites))
-        """(trials, sites) largest force variance that is left, as a share of the prior's largest; 1: nothing felt."""
+        self.doubt = np.zeros((2, trials, sites))
+        """(2, trials, sites) mean squared residual over its variance, about 1 or less where the model holds; and the
+        largest force variance that is left, as a share of the prior's largest, 1: nothing felt."""
+        self.beyond = np.zeros((trials, sites, 6, 6))
+        """(trials, sites, 6, 6) what joints at rest may hide together, beyond the covariance."""
+        self._none = np.zeros((trials, self.used.shape[1]))
         size = 6 * self._groups.shape[1]
-        self._a, self._b = np.zeros((size, size)), np.zeros((size, size + 1))
+        self._scratch = np.zeros((size, 2 * size + 1))
 
-    def __call__(self, jacobian: Array, torque: Array, variance: Array, lag: Array | None = None) -> Array:
+    def __call__(
+        self,
+        jacobian: Array,
+        torque: Array,
+        variance: Array,
+        lag: Array | None = None,
+        hidden: Array | None = None,
+    ) -> Array:
         """The wrenches (trials, sites, 6) for Jacobians (trials, sites, 6, n), torques and variances (trials, n).
 
         Args:
             jacobian, torque, variance: as above.
             lag: (trials, n) squares of what the torques lag behind [(N·m)²]. It widens the covariance and leaves the
                 wrench alone: a torque that comes late is no weaker for it.
+            hidden: (trials, n) the part of the variances that is friction of joints at rest [(N·m)²]; fills `beyond`.
         """
         _solve(
             jacobian,
             torque,
             variance,
+            self._none if lag is None else lag,
+            self._none if hidden is None else hidden,
             self.used,
             self._groups,
             self.precision,
             self._loosest,
             self.wrench,
             self.covariance,
-            self.misfit,
-            self.weakness,
-            self._a,
-            self._b,
+            self.beyond,
+            self.doubt,
+            self._scratch,
         )
-        if lag is not None:
-            _widen(jacobian, variance, lag, self.used, self.covariance)
         return self.wrench
 
 

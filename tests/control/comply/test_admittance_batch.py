@@ -46,6 +46,30 @@ def pushed() -> tuple[ComplianceAction, np.ndarray, np.ndarray, np.ndarray]:
     return goal, rng.normal(0.0, 2.0, (3, 2, 6)), position, rotation
 
 
+def test_one_command_for_all_is_the_same_as_one_each(pushed) -> None:
+    """Commands of full size are copied by a kernel, smaller ones by NumPy: to the last bit the same."""
+    goal, wrench, _, _ = pushed
+    position, rotation = (np.repeat(x[:1], 3, axis=0) for x in poses(1, 2))
+    shared = replace(
+        goal, position=position[0] + 0.05, rotation=rotation[0], velocity=goal.velocity[0], wrench=goal.wrench[0]
+    )
+    own = replace(
+        shared,
+        position=np.repeat(shared.position[None], 3, axis=0),
+        rotation=np.repeat(shared.rotation[None], 3, axis=0),
+        velocity=np.repeat(shared.velocity[None], 3, axis=0),
+        wrench=np.repeat(shared.wrench[None], 3, axis=0),
+    )
+    found = []
+    for action in (shared, own, replace(own, velocity=None, wrench=None), replace(shared, velocity=None, wrench=None)):
+        made = Admittance(2, 3)
+        made.reset(position, rotation)
+        found.append(run(made, action, wrench))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[2], found[3])
+    assert not np.array_equal(found[0], found[2])
+
+
 def test_a_batch_is_each_of_its_robots(pushed) -> None:
     goal, wrench, position, rotation = pushed
     together = Admittance(2, 3)

@@ -138,7 +138,7 @@ def read(task: PushTask, name: str, states: list[State], truth: Array, signal: S
     if name in ("retorque", "quasi-static"):
         kind = Momentum if name == "retorque" else QuasiStatic
         torque = kind(robot, trials, dt, own, used)
-        made = WrenchEstimator(robot, body.sites, torque, body.prior, EstimatorSettings(), trials, dt)
+        made = WrenchEstimator(robot, body.sites, torque, body.prior, EstimatorSettings(spread=body.spread), trials, dt)
     else:
         gain = 0.0 if name == "paper" else 1.0
         theirs = replace(own, friction=False, smoothing=body.smoothing if name == "paper" else 0.3, backdrive_gain=gain)

@@ -9,7 +9,7 @@ import numpy as np
 from retorque.control.comply.compliance_action import ComplianceAction, critical_damping, isotropic
 from retorque.control.comply.comply_code import ComplyCode
 from retorque.control.comply.rotation_steps import rotate_by, rotation_between
-from retorque.physics.kernels.compiled import all_finite, cholesky_solve, kernel
+from retorque.physics.kernels.compiled import cholesky_solve, kernel
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
@@ -17,8 +17,6 @@ EDGE = 0.1
 """Share of the tank below which what injects energy is scaled down."""
 CLAMPED, WAITING, LOW = 1, 2, 4
 """Flags of a step: a velocity was clamped, a goal waits for the tank, a tank is nearly empty."""
-NOTHING = np.zeros(0)
-"""No numbers at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +47,37 @@ class AdmittanceSettings:
     """Share of the stiffness that is left when it has."""
     implicit: bool = True
     """Step spring and damper implicitly, stable at any stiffness; without: equations 11 and 12 as published."""
+
+
+@kernel
+def _take(
+    position: Array,
+    rotation: Array,
+    velocity: Array,
+    wrench: Array,
+    goal: Array,
+    goal_turn: Array,
+    goal_velocity: Array,
+    commanded: Array,
+) -> bool:
+    """Take a command over, all flat and of the goals' sizes; False, and nothing taken, where it is not finite."""
+    for x in position:
+        if not np.isfinite(x):
+            return False
+    for x in rotation:
+        if not np.isfinite(x):
+            return False
+    for x in velocity:
+        if not np.isfinite(x):
+            return False
+    for x in wrench:
+        if not np.isfinite(x):
+            return False
+    goal[:] = position
+    goal_turn[:] = rotation
+    goal_velocity[:] = velocity
+    commanded[:] = wrench
+    return True
 
 
 @kernel
@@ -90,21 +119,20 @@ def _step(
     growth: Array,
     commanded: Array,
     external: Array,
-    share: Array,
     position: Array,
     rotation: Array,
     velocity: Array,
     error: Array,
-    spring: Array,
-    tank: Array,
-    injected: Array,
+    energy: Array,
     flags: Array,
 ) -> int:
     """One step of every mass; what was flagged of any; see `Admittance`."""
     flagged = 0
+    tank, injected, spring, share = energy[0], energy[1], energy[2], energy[3]
     mass, inertia, speed, turn_speed, acceleration, turn_acceleration, capacity, refill, implicit = limits
     a, b, near, new = np.empty((6, 6)), np.empty((6, 1)), np.empty(3), np.empty((3, 3))
     for t in range(position.shape[0]):
+        flags[t] = 0
         # What a goal that jumps or a stiffness that grows puts into the springs is paid at once, or waits.
         begins = _stored(position[t], rotation[t], goal[t], goal_turn[t], stiffness[t], error[t])
         jump = begins - spring[t]
@@ -189,19 +217,21 @@ class Admittance:
         lead = (trials, sites)
         self.position, self.rotation = np.zeros((*lead, 3)), np.zeros((*lead, 3, 3))
         self.velocity, self.error = np.zeros((*lead, 6)), np.zeros((*lead, 6))
-        self.tank, self.injected, self._spring = np.zeros(trials), np.zeros(trials), np.zeros(trials)
+        self._energy = np.zeros((4, trials))
+        self.tank, self.injected, self._spring, self._share = self._energy
         self.codes = np.zeros(trials, dtype=np.int64)
         """(trials,) `ComplyCode`s of the last step."""
         self._clean = self.codes.copy()
         self._goal, self._goal_before = np.zeros((*lead, 3)), np.zeros((*lead, 3))
         self._goal_turn = np.zeros((*lead, 3, 3))
         self._goal_velocity, self._commanded = np.zeros((*lead, 6)), np.zeros((*lead, 6))
+        self._none = np.zeros((*lead, 6))
         self.stiffness = np.broadcast_to(isotropic(100.0, 10.0), (*lead, 6, 6)).copy()
         self.damping = critical_damping(self.stiffness)
         self._wanted = self.stiffness.copy(), self.damping.copy()
         self._told: tuple[Array | None, Array | None] = (None, None)
         self._growth = np.zeros((*lead, 6, 6))
-        self._share, self._flags = np.ones(trials), np.zeros(trials, dtype=np.int64)
+        self._share[:], self._flags = 1.0, np.zeros(trials, dtype=np.int64)
         self._softness = 0.0
         self._settled = self._arrived = self._low = False
         clamps = (s.speed, s.turn_speed, s.acceleration, s.turn_acceleration)
@@ -233,7 +263,6 @@ class Admittance:
         codes |= self._take_gains(action)
         codes |= self._take_goal(action, stale)
         self._blend(stale, wary)
-        self._flags[:] = 0
         flagged = _step(
             self.timestep,
             self._limits,
@@ -246,21 +275,18 @@ class Admittance:
             self._growth,
             self._commanded,
             external,
-            self._share,
             self.position,
             self.rotation,
             self.velocity,
             self.error,
-            self._spring,
-            self.tank,
-            self.injected,
+            self._energy,
             self._flags,
         )
         edge = EDGE * self.settings.tank
         was, self._low = self._low, flagged & LOW > 0
         if self._low or was:
             low = self.tank < edge
-            self._share = np.where(low, np.maximum(self.tank, 0.0) / max(edge, 1e-12), 1.0)
+            self._share[:] = np.where(low, np.maximum(self.tank, 0.0) / max(edge, 1e-12), 1.0)
             codes |= np.where(low, int(ComplyCode.TANK), 0)
         if flagged & ~LOW:
             codes |= np.where(self._flags & CLAMPED, int(ComplyCode.SPEED), 0)
@@ -294,12 +320,13 @@ class Admittance:
 
     def _take_goal(self, action: ComplianceAction, stale: bool) -> Array | int:
         """Codes (trials,) of what is asked for; what is not finite is left."""
-        sound = all_finite(action.position.ravel(), action.rotation.ravel())
-        if action.velocity is not None:
-            sound = sound and all_finite(action.velocity.ravel(), NOTHING)
-        if action.wrench is not None:
-            sound = sound and all_finite(action.wrench.ravel(), NOTHING)
-        if not sound:
+        velocity = self._none if action.velocity is None else action.velocity
+        wrench = self._none if action.wrench is None else action.wrench
+        if not (stale or self._low) and self._fits(action.position, action.rotation, velocity, wrench):
+            goals = (self._goal.ravel(), self._goal_turn.ravel(), self._goal_velocity.ravel(), self._commanded.ravel())
+            if _take(action.position.ravel(), action.rotation.ravel(), velocity.ravel(), wrench.ravel(), *goals):
+                return 0
+        if not all(np.isfinite(part).all() for part in (action.position, action.rotation, velocity, wrench)):
             return self._take_finite_goals(action, stale)
         if stale:  # where it is now, and nothing pushes
             fade = np.exp(-self.timestep / self.settings.stale_after)
@@ -309,7 +336,7 @@ class Admittance:
             self._goal_turn[:] = self.rotation
             self.error[..., 3:] = 0.0
             return 0
-        self._goal_velocity[:] = 0.0 if action.velocity is None else action.velocity
+        self._goal_velocity[:] = velocity
         if self._low:  # an empty tank holds the goal back
             share = self._share[:, None, None]
             self._goal += share * (np.reshape(action.position, self._goal.shape) - self._goal)
@@ -317,8 +344,13 @@ class Admittance:
         else:
             self._goal[:] = action.position
         self._goal_turn[:] = action.rotation
-        self._commanded[:] = 0.0 if action.wrench is None else action.wrench
+        self._commanded[:] = wrench
         return 0
+
+    def _fits(self, position: Array, rotation: Array, velocity: Array, wrench: Array) -> bool:
+        """Whether a command is for these robots, one by one."""
+        at, each = self._goal.size == position.size, self._commanded.size
+        return at and self._goal_turn.size == rotation.size and velocity.size == each and wrench.size == each
 
     def _take_finite_goals(self, action: ComplianceAction, stale: bool) -> Array:
         """The goals of those robots whose own command is finite; the last good one of each of the others stands."""

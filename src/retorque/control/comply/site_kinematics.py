@@ -71,6 +71,7 @@ def _damped_step(
 ) -> bool:
     """One damped least-squares step of each site's own joints, within their limits; whether any is out of reach."""
     away = False
+    far[:] = 0
     damping, pull, turn_weight, reach = weights[0], weights[1], weights[2], weights[3]
     count = joints.shape[1]
     a, b, e, near = np.empty((count, count)), np.empty((count, 1)), np.empty(6), np.zeros(3)
@@ -176,7 +177,6 @@ class DampedLeastSquares(SiteKinematics):
     def step(self, position: Array, rotation: Array, base: Array | None = None) -> Array:
         tree = self.tree
         tree.update(self.q, base)
-        self._far[:] = 0
         apart = None
         if self._collision is not None:
             self._before[:] = self.q

@@ -33,7 +33,10 @@ def _product(a: Array, b: Array, out: Array) -> None:
 
 @kernel
 def _update(
-    tree: tuple[Array, ...],
+    topology: Array,
+    vectors: Array,
+    mass: Array,
+    site: Array,
     chains: Array,
     gravity: Array,
     base: Array,
@@ -48,7 +51,8 @@ def _update(
     scratch: Array,
 ) -> None:
     """Fill poses of links and sites, Jacobians and gravity torques; see `CompiledTree`."""
-    parent, kind, column, offset, turn, axis, mass, centre, site_link, site_offset, site_turn = tree
+    parent, kind, column = topology[0], topology[1], topology[2]
+    offset, axis, centre = vectors[:, 0], vectors[:, 1], vectors[:, 2]
     links = len(parent)
     a, b = scratch[0], scratch[1]
     moment = scratch[2:]  # (links, 3, 3): first row holds the subtree's first moment and [1, 0] its mass
@@ -68,7 +72,7 @@ def _update(
                 for i in range(3):
                     position[t, k, i] = offset[k, i]
                     for j in range(3):
-                        a[i, j] = turn[k, i, j]
+                        a[i, j] = vectors[k, 3 + i, j]
             else:
                 parent_turn = rotation[t, p]
                 for i in range(3):
@@ -78,7 +82,7 @@ def _update(
                         + parent_turn[i, 1] * offset[k, 1]
                         + parent_turn[i, 2] * offset[k, 2]
                     )
-                _product(parent_turn, turn[k], a)
+                _product(parent_turn, vectors[k, 3:], a)
             if kind[k] == REVOLUTE:
                 _turn(axis[k], q[t, column[k]], b)
                 _product(a, b, rotation[t, k])
@@ -119,18 +123,15 @@ def _update(
                 )
             else:
                 torque[t, j] = -m * (u[0] * gravity[0] + u[1] * gravity[1] + u[2] * gravity[2])
-        for s in range(len(site_link)):
-            k = site_link[s]
+        for s in range(len(site)):
+            k = chains[s, 0]
             r = rotation[t, k]
             for i in range(3):
                 sites[t, s, i] = (
-                    position[t, k, i]
-                    + r[i, 0] * site_offset[s, 0]
-                    + r[i, 1] * site_offset[s, 1]
-                    + r[i, 2] * site_offset[s, 2]
+                    position[t, k, i] + r[i, 0] * site[s, 0, 0] + r[i, 1] * site[s, 0, 1] + r[i, 2] * site[s, 0, 2]
                 )
-            _product(r, site_turn[s], turns[t, s])
-            for c in range(chains.shape[1]):
+            _product(r, site[s, 1:], turns[t, s])
+            for c in range(1, chains.shape[1]):
                 k = chains[s, c]
                 if k < 0:
                     break
@@ -172,32 +173,36 @@ class CompiledTree:
         column = np.where(moves, np.cumsum(moves) - 1, -1)
         parent = np.array([index.get(link.parent, -1) for link in links])
         self._tree = (
-            parent,
-            kind,
-            column,
-            np.array([link.position for link in links], dtype=float),
-            np.array([from_quaternion(link.quaternion) for link in links]),
-            np.array([link.joint.axis if link.joint else (0.0, 0.0, 1.0) for link in links], dtype=float),
+            np.array([parent, kind, column]),
+            np.array(
+                [
+                    [
+                        link.position,
+                        link.joint.axis if link.joint else (0.0, 0.0, 1.0),
+                        link.centre,
+                        *from_quaternion(link.quaternion),
+                    ]
+                    for link in links
+                ],
+                dtype=float,
+            ),
             np.array([link.mass for link in links], dtype=float),
-            np.array([link.centre for link in links], dtype=float),
-            np.array([index[frame.link] for frame in frames], dtype=np.int64),
-            np.array([frame.position for frame in frames], dtype=float).reshape(-1, 3),
-            np.array([from_quaternion(frame.quaternion) for frame in frames]).reshape(-1, 3, 3),
+            np.array([[f.position, *from_quaternion(f.quaternion)] for f in frames], dtype=float).reshape(-1, 4, 3),
         )
         self._gravity = np.array(robot.gravity, dtype=float)
         n, count, sites = robot.n, len(links), len(frames)
-        self._chains = np.full((sites, count), -1)
+        self._chains = np.full((sites, 1 + count), -1)  # each site's own link, then those that move it
         for s, frame in enumerate(frames):
             k, found = index[frame.link], []
             while k >= 0:
                 if column[k] >= 0:
                     found.append(k)
                 k = parent[k]
-            self._chains[s, : len(found)] = found
+            self._chains[s, : 1 + len(found)] = [index[frame.link], *found]
         self.on_chain = np.zeros((sites, n), dtype=bool)
         """(sites, n) whether a joint moves a site."""
         for s in range(sites):
-            self.on_chain[s, [column[k] for k in self._chains[s] if k >= 0]] = True
+            self.on_chain[s, [column[k] for k in self._chains[s, 1:] if k >= 0]] = True
         self.link_position, self.link_rotation = np.zeros((trials, count, 3)), np.zeros((trials, count, 3, 3))
         """(trials, links, 3) and (trials, links, 3, 3) of the robot's links, in their order."""
         self._axes = np.zeros((trials, count, 3))
@@ -217,7 +222,7 @@ class CompiledTree:
     def update(self, q: Array, base: Array | None = None) -> None:
         """Take in joint positions (trials, n) and, of a free base, its pose (trials, 7)."""
         _update(
-            self._tree,
+            *self._tree,
             self._chains,
             self._gravity,
             self._rest if base is None else base,
@@ -234,8 +239,8 @@ class CompiledTree:
 
     def at(self, state: State) -> None:
         """`update` from a report of one robot or a batch."""
-        base = None if state.base is None else np.reshape(state.base.pose, (self.trials, 7))
-        self.update(np.reshape(state.position, (self.trials, self.robot.n)), base)
+        base = None if state.base is None else state.base.pose.reshape(self.trials, 7)
+        self.update(state.position.reshape(self.gravity.shape), base)
 
     def link_pose(self, name: str) -> tuple[Array, Array]:
         """Position (trials, 3) and rotation (trials, 3, 3) of a link's frame."""

@@ -56,6 +56,7 @@ SITES = {
         pen=(0.0, 0.0, -0.06),
         offset=(0.035, 0.03, 0.05),
         normal=(-1.0, 0.0, 0.0),
+        strokes=StrokeSettings(pressing_stiffness=5.0),
     ),
     "arx_x5": DrawingSite(
         site="end_effector",

@@ -25,8 +25,6 @@ from retorque.work.errors import unknown
 
 METHODS = ("retorque", "public-code", "without f_ext", "position")
 """retorque: ours; public-code: its estimate in the same controller; position: inverse kinematics only."""
-BANDWIDTH = 15.0
-"""Of the momentum observer while something is touched [1/s]."""
 SPEED = 0.1
 """Largest speed of a reference in contact tasks [m/s]."""
 
@@ -71,8 +69,8 @@ def method_controller(
         source: WrenchEstimator = PublicCodeEstimator(robot, sites, torque, body.prior, trials=trials)
     else:
         own = TorqueSettings(noise=body.noise)
-        torque = Momentum(robot, trials, settings=own, used=at_all, bandwidth=BANDWIDTH)
-        source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(), trials)
+        torque = Momentum(robot, trials, settings=own, used=at_all, bandwidth=body.bandwidth)
+        source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(spread=body.spread), trials)
     admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=SPEED))
     blind = method == "without f_ext"
     return Compliance(source, admittance, inverse, posture, feed_forward=ahead, blind=blind)

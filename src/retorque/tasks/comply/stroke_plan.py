@@ -23,6 +23,9 @@ class StrokeSettings:
     """Pressed along the normal in contact [N]."""
     normal_stiffness: float = 80.0
     """[N/m]"""
+    pressing_stiffness: float | None = None
+    """The same while a force is commanded, with the damping as before; default: no other. A board that is nearer than
+    it was thought is not pressed harder for it where this is small [N/m]."""
     tangent_stiffness: float = 800.0
     """[N/m]"""
     turn_stiffness: float = 40.0
@@ -157,7 +160,13 @@ class StrokePolicy:
         self.stiffness = np.broadcast_to(
             along(plan.normal, s.normal_stiffness, s.tangent_stiffness, s.turn_stiffness), (*position.shape[:-1], 6, 6)
         ).copy()
-        self._damping = None if s.damping_ratio == 1.0 else s.damping_ratio * critical_damping(self.stiffness)
+        self._damping: Array | None = s.damping_ratio * critical_damping(self.stiffness)
+        self._pressing = self.stiffness
+        if s.pressing_stiffness is not None:
+            soft = along(plan.normal, s.pressing_stiffness, s.tangent_stiffness, s.turn_stiffness)
+            self._pressing = np.broadcast_to(soft, self.stiffness.shape).copy()
+        elif s.damping_ratio == 1.0:
+            self._damping = None
         self.tick = 0
 
     def reset(self, state: State) -> None:
@@ -171,4 +180,5 @@ class StrokePolicy:
         velocity, wrench = np.zeros((*position.shape[:-1], 6)), np.zeros((*position.shape[:-1], 6))
         velocity[..., self.site, :3] = p.velocity[tick]
         wrench[..., self.site, :3] = -p.press[tick] * p.settings.force * p.normal
-        return ComplianceAction(position, self._rotation, self.stiffness, velocity, self._damping, wrench, state.time)
+        stiffness = self._pressing if p.press[tick] > 0.0 else self.stiffness
+        return ComplianceAction(position, self._rotation, stiffness, velocity, self._damping, wrench, state.time)

@@ -24,7 +24,8 @@ network sees a push as well and the robot is slow, while a quick one just learns
 over."""
 CREEPING = 45.0
 """The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one.
-On a robot that is quick it is the estimate that grows old, as where friction depends on position."""
+On a robot that is quick it counts only where the network sees a push, too: estimates grow old where friction depends
+on position."""
 SURPRISED = 22.5
 """... of that estimate, below which a surprise of the newest one is the newest one's fault, where nothing else speaks
 for a touch."""
@@ -159,7 +160,7 @@ class Default(TamRecursive):
         before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
         moving = (self._fastest > QUICK) & (self._rest == 0.0)
-        creeping = ripe & (before > CREEPING) & ~moving
+        creeping = ripe & (before > CREEPING) & (self._touching | ~moving)
         seen = self._touching & (distance > PUSHED)
         self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
         shared = self._touching | (before > SURPRISED) | (ripe & ~moving)

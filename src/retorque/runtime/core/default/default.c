@@ -294,7 +294,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const double before = distance_of(core, old, p->old_spread, e->factor);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
   const int moving = s->fastest > d->quick && s->rest == 0.0, seen = r->state->touching && distance > d->pushed;
-  const int creeping = ripe && before > d->creeping && !moving;
+  const int creeping = ripe && before > d->creeping && (!moving || r->state->touching);
   s->held = seen && moving;
   const int shared = r->state->touching || before > d->surprised || (ripe && !moving);
   const int sudden = (distance > d->suspect && shared) || (seen && !s->held);

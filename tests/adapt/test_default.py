@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import Default
+from retorque.adapt.default.adapter import REST, SETTLED, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
+from retorque.adapt.recursive.equation import averaged_equation
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.rigid_body import RigidBody
@@ -103,6 +104,43 @@ def test_what_was_learnt_goes_on_in_another_process_to_the_bit(tmp_path: Path) -
     one.save(tmp_path / "memory.safetensors")
     other.load(tmp_path / "memory.safetensors")
     np.testing.assert_array_equal(turn(one, robot, 300, 60), turn(other, robot, 300, 60))
+
+
+def test_an_explanation_that_does_not_explain_the_present_is_refused() -> None:
+    robot = Robot.load("z1")
+    adapter = make("default", robot, 2)
+    assert isinstance(adapter, Default)
+    turn(adapter, robot, 0, 300)
+    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    before, payload = adapter._filter.mean.copy(), adapter._explanations.payload
+    payload.mean[:], payload.covariance[:] = 0.0, 0.0
+    payload.mean[1, 0] = 3.0  # [kg]
+    adapter.disputed[:] = True
+    both_of_them, no_joint = np.ones(2, dtype=bool), np.zeros(2, dtype=bool)
+    adapter._open(equation, both_of_them, no_joint, np.full(2, -1))
+    np.testing.assert_array_equal(adapter.disputed, [False, True])
+    np.testing.assert_array_equal(adapter.changed(0.1), [True, False])
+    np.testing.assert_array_equal(adapter._refuted, [0.0, 1.0])
+    np.testing.assert_array_equal(adapter._filter.mean[1], before[1])
+
+
+def test_a_robot_that_only_trembles_stands_still() -> None:
+    robot = Robot.load("z1")
+    adapter = make("default", robot, 3)
+    assert isinstance(adapter, Default)
+    adapter._kept[:2] = SETTLED  # the last has only begun, and may stick
+    tick, still = 0, np.zeros((3, robot.n))
+    for _ in range(60):
+        for _ in range(adapter._stride):
+            velocity = still.copy()
+            velocity[[0, 2], 1] = 0.2 * np.sin(2.0 * np.pi * 15.0 * 1e-3 * tick)
+            velocity[1, 1] = 0.1
+            adapter.history.add(State(1e-3 * tick, still, velocity, still))
+            tick += 1
+        if adapter.history.count >= adapter._samples:
+            adapter._note_rest()
+    assert adapter._rest[0] > REST
+    assert adapter._rest[1] == 0.0 and adapter._rest[2] == 0.0
 
 
 @pytest.mark.parametrize("rate", (500, 200))

@@ -73,10 +73,10 @@ def counted() -> Iterator[dict[str, int]]:
     found = dict.fromkeys(("payload", "joint", "renew", "walk"), 0)
     opened, renewed, walked = Default._open, SquareRootFilter.renew, SquareRootFilter.walk
 
-    def open_to(self, payload, joint, which):
+    def open_to(self, equation, payload, joint, which):
         found["payload"] += int(payload.sum())
         found["joint"] += int(joint.sum())
-        opened(self, payload, joint, which)
+        opened(self, equation, payload, joint, which)
 
     def renew(self, trials, part):
         found["renew"] += len(trials)

@@ -20,9 +20,15 @@ from retorque.work.array import Array
 
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
 """Squared Mahalanobis distances of an innovation: above the first something has changed, above the second if the
-network sees a push as well; below the last it is over."""
+network sees a push as well and the robot is slow, while a quick one just learns nothing from it; below the last it is
+over."""
 CREEPING = 45.0
-"""The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one."""
+"""The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one.
+On a robot that is quick it counts only where the network sees a push, too: estimates grow old where friction depends
+on position."""
+SURPRISED = 22.5
+"""... of that estimate, below which a surprise of the newest one is the newest one's fault, where nothing else speaks
+for a touch."""
 AGE, SNAPSHOT = 0.8, 0.2
 """How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
@@ -48,6 +54,11 @@ PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
 STILL, REST = 0.02, 0.3
 """A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
+QUICK = 0.1
+"""A robot whose fastest joint is faster than this does not press on something solid [rad/s]."""
+DRIFT, SETTLED = 0.3, 8
+"""Time over which velocities are smoothed [s]: a robot whose smoothed ones are slow only trembles, which is standing
+still, too; and how many estimates it has kept by then, for at its start it may stick."""
 YOUNG = (0.3, 0.6)
 """Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
 MOST_FELT = 0.8
@@ -75,7 +86,10 @@ class Default(TamRecursive):
         "disputed",
         "_disputed_for",
         "_calm_for",
+        "_held",
         "_rest",
+        "_fastest",
+        "_drift",
         "_since_snapshot",
         "_old_means",
         "_old_roots",
@@ -111,7 +125,11 @@ class Default(TamRecursive):
         """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
         self._disputed_for = np.zeros(self.trials)
         self._calm_for = np.zeros(self.trials)
+        self._held = np.zeros(self.trials, dtype=bool)
         self._rest = np.zeros(self.trials)
+        self._fastest = np.zeros(self.trials)
+        self._drift = np.zeros((self.trials, self.robot.n))
+        self._drift_share = float(1.0 - np.exp(-self._step / DRIFT))
         self._since_snapshot = 0.0
         self._kept = np.zeros(self.trials, dtype=int)
         self._old_means = np.zeros((count, self.trials, size))
@@ -141,8 +159,12 @@ class Default(TamRecursive):
         old, old_spread = self._old(equation)
         before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
-        creeping = ripe & (before > CREEPING)
-        sudden = (distance > SUSPECT) | (self._touching & (distance > PUSHED))
+        moving = (self._fastest > QUICK) & (self._rest == 0.0)
+        creeping = ripe & (before > CREEPING) & (self._touching | ~moving)
+        seen = self._touching & (distance > PUSHED)
+        self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
+        shared = self._touching | (before > SURPRISED) | (ripe & ~moving)
+        sudden = ((distance > SUSPECT) & shared) | (seen & ~self._held)
         begins = usable & ~self.disputed & (sudden | creeping)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
@@ -174,7 +196,7 @@ class Default(TamRecursive):
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & (self._rest < REST)
+        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -224,9 +246,8 @@ class Default(TamRecursive):
             verdict = self._explanations.verdict(least, self._carried())
             sure = np.zeros(self.trials, dtype=bool)
             sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
-            self._open(
-                sure & self.disputed & verdict.payload, sure & self.disputed & (verdict.joint >= 0), verdict.joint
-            )
+            sure &= self.disputed
+            self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
         unseen = (distance < SUSPECT) & (self._unseen_for > UNSEEN)
@@ -268,9 +289,13 @@ class Default(TamRecursive):
         last = 10 * (self.model.links - 1)
         return CARRIED[0] * np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + CARRIED[1]
 
-    def _open(self, payload: Array, joint: Array, which: Array) -> None:
-        """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning."""
-        for trial in np.flatnonzero(payload | joint):
+    def _open(self, equation: Equation, payload: Array, joint: Array, which: Array) -> None:
+        """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning,
+        unless even the equation of now is not explained by it."""
+        opened = payload | joint
+        if not opened.any():
+            return
+        for trial in np.flatnonzero(opened):
             found = self._explanations.payload if payload[trial] else self._explanations.joints[which[trial]]
             mean, covariance = found.mean[trial], found.covariance[trial]
             if payload[trial]:
@@ -278,16 +303,24 @@ class Default(TamRecursive):
             else:
                 opening = self._reopening.joint(int(which[trial]), mean, covariance)
             self._undo_mean[trial], self._undo_root[trial] = self._filter.mean[trial], self._filter.root[trial]
-            self._own_since[trial] = 0.0
             self._filter.mean[trial] += opening.shift
             self._filter.widen(int(trial), opening.doubt)
-            self._old_means[:, trial], self._old_roots[:, trial] = self._filter.mean[trial], self._filter.root[trial]
-        self.disputed &= ~(payload | joint)
+        expected, spread = self._filter.predict(equation.rows)
+        left = equation.torque - equation.prior - expected
+        wrong = opened & (self._distance(left, spread, equation.noise_factor) > CLEAR)
+        self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
+        self._refuted[wrong] += 1.0
+        opened &= ~wrong
+        self._own_since[opened] = 0.0
+        self._old_means[:, opened], self._old_roots[:, opened] = self._filter.mean[opened], self._filter.root[opened]
+        self.disputed &= ~opened
 
     def _note_rest(self) -> None:
         velocity = self.history.last(self._samples)[1]
-        still = np.abs(velocity).mean(axis=0).max(axis=-1) < STILL
-        self._rest = np.where(still, self._rest + self._step, 0.0)
+        self._fastest = np.abs(velocity).mean(axis=0).max(axis=-1)
+        self._drift += self._drift_share * (velocity.mean(axis=0) - self._drift)
+        trembles = (self._kept >= SETTLED) & (np.abs(self._drift).max(axis=-1) < STILL)
+        self._rest = np.where((self._fastest < STILL) | trembles, self._rest + self._step, 0.0)
 
     def _keep_snapshots(self) -> None:
         """Remember the estimate now and then, where nothing is disputed."""
@@ -328,5 +361,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

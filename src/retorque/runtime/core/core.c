@@ -80,6 +80,7 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->undo_mean = numbers(c, step);
   p->undo_root = numbers(c, size * step);
   p->felt = numbers(c, 2 * n);
+  p->drift = numbers(c, n);
   p->means = numbers(c, means);
   p->covariances = numbers(c, covariances);
   p->evidence = numbers(c, explanations);

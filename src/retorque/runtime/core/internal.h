@@ -178,8 +178,8 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 
 /* default/ */
 typedef struct {
-  int64_t disputed, kept, under_touch, walked;
-  double disputed_for, calm_for, unseen_for, rest, since_snapshot, own_since, refuted;
+  int64_t disputed, held, kept, under_touch, walked;
+  double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
 } rt_default_state;
 
 typedef struct {
@@ -188,6 +188,7 @@ typedef struct {
   double *old_evidence, *old_sizes;   /* (snapshots), (snapshots, 2, n) noise and what is never explained */
   double *undo_mean, *undo_root;      /* (step), (size, step) */
   double *felt;                       /* (2, n) torque from outside, and its rate */
+  double *drift;                      /* (n) velocities, smoothed [rad/s] */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */
   double *work;                       /* (size, work_stride) a root and doubt beside it */

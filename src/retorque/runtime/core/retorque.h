@@ -132,6 +132,7 @@ typedef struct {
 typedef struct {
   int touch;                 /* unknowns of a touch, behind all others */
   int snapshots, sudden, delayed; /* estimates kept; which is gone back to; through how many evidence must last */
+  int settled;               /* estimates kept before a robot that only trembles counts as still */
   int walk_every;            /* updates between two steps of a touch that wanders */
   int hand_link, arm_link, carrier; /* -1: on the ground */
   int payload_doubts;
@@ -147,11 +148,12 @@ typedef struct {
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
   double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
-  double suspect, pushed, clear, creeping;  /* squared distances */
+  double suspect, pushed, clear, creeping, surprised; /* squared distances */
   double snapshot_every, lasting, touched, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double carried_share, carried_mass; /* what can be put down [kg] */
-  double still;              /* [rad/s] */
+  double still, quick;       /* [rad/s] */
+  double drift_share;        /* of a new velocity in the smoothed one */
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
   double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */

@@ -57,6 +57,7 @@ void rt_default_reset(rt_core *core) {
   const int n = model->robot.n;
   memset(p->state, 0, sizeof *p->state);
   memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
+  memset(p->drift, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
@@ -107,17 +108,31 @@ static void widen(rt_core *core, int count) {
     memcpy(f->root + i * f->step, work + i * stride, sizeof(double) * (size_t)(i + 1));
 }
 
-/* What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning. */
-static void open_to(rt_core *core, int verdict) {
+/* The distance of an equation from the estimate as it is now. */
+static double distance_now(rt_core *core, const rt_equation *e) {
+  double expected[MOST], left[MOST];
+  rt_predict(core->model, &core->recursive.filter, e->rows, expected, core->defaults.old_spread);
+  for (int j = 0; j < core->model->robot.n; j++) left[j] = e->torque[j] - e->prior[j] - expected[j];
+  return distance_of(core, left, core->defaults.old_spread, e->factor);
+}
+
+/* What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning, unless even
+ * the equation of now is not explained by it. */
+static void open_to(rt_core *core, int verdict, const rt_equation *e) {
   rt_default_part *p = &core->defaults;
   rt_filter *f = &core->recursive.filter;
   const rt_filter undo = undo_of(core);
   double *shift = p->old_spread; /* (size), before anything else needs it */
   const int count = rt_explanations_opening(core, verdict, shift, p->work + f->step, p->work_stride);
   copy(f, &undo);
-  p->state->own_since = 0.0;
   for (int k = 0; k < f->size; k++) f->mean[k] += shift[k];
   widen(core, count);
+  if (distance_now(core, e) > core->model->defaults.clear) {
+    copy(&undo, f);
+    p->state->refuted += 1.0;
+    return;
+  }
+  p->state->own_since = 0.0;
   copy_to_kept(core);
   p->state->disputed = 0;
 }
@@ -185,7 +200,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     rt_explanations_take(core, e, innovation, noise);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
-    if (verdict > -2 && s->rest < d->rest) open_to(core, verdict); /* who stands still may be leaning on something */
+    if (verdict > -2 && s->rest < d->rest) open_to(core, verdict, e); /* who stands still may be leaning on something */
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
@@ -204,14 +219,23 @@ static void note_rest(rt_core *core) {
   const rt_default *d = &model->defaults;
   const int n = model->robot.n, samples = model->recursive.samples;
   const int64_t total = RT_TAKE(core->history.state->total);
-  double fastest = 0.0;
+  rt_default_state *s = core->defaults.state;
+  double farthest = 0.0;
+  s->fastest = 0.0;
   for (int j = 0; j < n; j++) {
-    double mean = 0.0;
-    for (int k = 1; k <= samples; k++) mean += fabs(rt_history_row(&core->history, total - k)[n + j]);
+    double mean = 0.0, way = 0.0, *drift = core->defaults.drift + j;
+    for (int k = 1; k <= samples; k++) {
+      const double velocity = rt_history_row(&core->history, total - k)[n + j];
+      mean += fabs(velocity);
+      way += velocity;
+    }
     mean /= samples;
-    fastest = mean > fastest ? mean : fastest;
+    *drift += d->drift_share * (way / samples - *drift);
+    s->fastest = mean > s->fastest ? mean : s->fastest;
+    farthest = fabs(*drift) > farthest ? fabs(*drift) : farthest;
   }
-  core->defaults.state->rest = fastest < d->still ? core->defaults.state->rest + step_of(model) : 0.0;
+  const int trembles = s->kept >= d->settled && farthest < d->still;
+  s->rest = s->fastest < d->still || trembles ? s->rest + step_of(model) : 0.0;
 }
 
 /* Remember the estimate now and then, where nothing is disputed. */
@@ -269,8 +293,11 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
   const double before = distance_of(core, old, p->old_spread, e->factor);
   const int ripe = s->kept >= d->snapshots; /* else the oldest estimate is nothing but the prior */
-  const int creeping = ripe && before > d->creeping;
-  const int sudden = distance > d->suspect || (r->state->touching && distance > d->pushed);
+  const int moving = s->fastest > d->quick && s->rest == 0.0, seen = r->state->touching && distance > d->pushed;
+  const int creeping = ripe && before > d->creeping && (!moving || r->state->touching);
+  s->held = seen && moving;
+  const int shared = r->state->touching || before > d->surprised || (ripe && !moving);
+  const int sudden = (distance > d->suspect && shared) || (seen && !s->held);
   const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -306,7 +333,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }
@@ -335,7 +362,7 @@ void rt_default_answer(rt_core *core) {
   rt_recursive_part *r = &core->recursive;
   const rt_default_state *s = core->defaults.state;
   const double share = felt_share(core), period = x->block * model->timestep;
-  const double units = (s->disputed || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
+  const double units = (s->disputed || s->held || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
   for (int j = 0; j < model->robot.n; j++) {
     double *felt = core->defaults.felt + j, *rate = felt + model->robot.n;
     const double most = d->most_felt * model->recursive.strength[j], own = units * x->unit[j];

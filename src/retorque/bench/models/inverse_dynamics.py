@@ -61,6 +61,8 @@ class HybridSettings(JobSettings):
     """Train the paper's models as published (Table IV, sections IV-D to F) instead of ours."""
     batch: int = 1000
     """Sequences a step of what is published; fewer make a small part of the data last for more steps."""
+    thin: int = 1
+    """Networks learn from one sequence in so many, evenly over the recordings."""
     folder: Path | None = None
     """Keep the weights here, and go on from what is already there; both benches of these models share it."""
     workers: int = 1
@@ -79,6 +81,7 @@ class HybridSettings(JobSettings):
         check_between("--trials", self.trials, 1, 1000)
         check_between("--epochs", self.epochs, 1, 100_000)
         check_between("--batch", self.batch, 1, 100_000)
+        check_between("--thin", self.thin, 1, 100_000)
         check_between("--scale", self.scale, *SCALES)
         check_between("--threads", self.threads, 1, MOST_WORKERS)
         check_between("--seed", self.seed, 0, MOST_SEED // 1000 - 1000)  # every training has a seed of its own
@@ -99,8 +102,10 @@ class HybridSettings(JobSettings):
         from retorque.identify.hybrid.train_hybrid import HybridTraining
 
         if self.published:
-            return HybridTraining.as_published(epochs=self.epochs, seed=seed, threads=self.threads, batch=self.batch)
-        return HybridTraining(epochs=self.epochs, seed=seed, threads=self.threads)
+            return HybridTraining.as_published(
+                epochs=self.epochs, seed=seed, threads=self.threads, batch=self.batch, thin=self.thin
+            )
+        return HybridTraining(epochs=self.epochs, seed=seed, threads=self.threads, thin=self.thin)
 
 
 @dataclass(frozen=True, kw_only=True)

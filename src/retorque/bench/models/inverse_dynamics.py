@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -93,6 +93,25 @@ class HybridSettings(JobSettings):
                 f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'"
             ) from error
 
+    def as_job(self) -> dict[str, Any]:
+        """What one training follows from, as JSON: not how many there are and where each is done."""
+        left_out = ("json", "workers", "cluster", "stand_ins", "trials", "threads")
+        return {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in asdict(self).items()
+            if key not in left_out
+        }
+
+    @classmethod
+    def of_job(cls, job: dict[str, Any]) -> Self:
+        """The settings of a job."""
+        folder = job["folder"]
+        return cls(**{**job, "folder": None if folder is None else Path(folder)})
+
+    def kept(self, kind: str) -> Path | None:
+        """Where finished jobs of one kind are kept."""
+        return None if self.folder is None else self.folder / kind
+
     def called(self, name: str) -> str:
         """The name of a model in a table: the paper's own only where it is trained as published."""
         return name if self.published else f"{name} (ours)"
@@ -158,8 +177,8 @@ def failed(model: Trained) -> bool:
     return model.failed or not all(value < WORSE for value in model.nmse.values())
 
 
-def models_of(settings: HybridSettings, arm: int) -> list[dict[str, Trained]]:
-    """All the models of one stand-in by name, a training each."""
+def models_of(settings: HybridSettings, arm: int, trials: tuple[int, ...] = ()) -> list[dict[str, Trained]]:
+    """All the models of one stand-in by name, a training each; `trials`: only these."""
     from retorque.identify.hybrid.model_set import build
     from retorque.identify.hybrid.recordings import record
 
@@ -180,7 +199,7 @@ def models_of(settings: HybridSettings, arm: int) -> list[dict[str, Trained]]:
             folder=None if settings.folder is None else settings.folder / f"stand-in-{seed}" / f"trial-{trial}",
             progress=partial(told.of, f"{trial}: "),
         )
-        for trial in range(settings.trials)
+        for trial in trials or range(settings.trials)
     ]
 
 

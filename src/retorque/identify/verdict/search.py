@@ -261,7 +261,7 @@ def hidden_offset(reading: Reading, least: float, nearer: float, better: float) 
     found: tuple[Guess, float] | None = None
     for j in np.flatnonzero(np.abs(offset) > least):
         for part in PARTS:
-            guess = turn(close, j, float(part * offset[j]))
+            guess = turn(close, int(j), float(part * offset[j]))
             tried = guess.fit()
             gain = fit.score - tried.score
             if fit.bend - tried.bend > nearer and gain > (better if found is None else found[1]):

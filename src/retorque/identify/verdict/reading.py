@@ -90,7 +90,15 @@ class Reading:
 
     def prior(self, spread: Array) -> Prior:
         """The card, as far as it is believed; friction as large as the torques."""
-        return card_prior(self.layout, relative=self.belief, torque=max(10.0 * float(np.max(spread)), 1e-3))
+        root = self._card.root.copy()
+        friction = range(10 * self.layout.links + self.robot.n, self.layout.size)
+        root[friction, friction] = 1.0 / max(10.0 * float(np.max(spread)), 1e-3)
+        return replace(self._card, root=root)
+
+    @cached_property
+    def _card(self) -> Prior:
+        """The card's prior, friction aside."""
+        return card_prior(self.layout, relative=self.belief, torque=1.0)
 
     def fit(self, torque: Array | None = None, rounds: int = 3) -> Fit:
         """Explain the motion's torque, or another (samples, n) [N·m]."""
@@ -134,7 +142,7 @@ class Reading:
             away, here = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
             if not len(here):
                 continue
-            part = Reading(self.robot, self.friction, self.motion[away])
+            part = self.other(self.motion[away])
             part.__dict__["rows"] = [rows[away] for rows in self.rows]
             vector = part.fit(rounds=2).vector
             for j, (columns, rows) in enumerate(zip(self.layout.columns, self.rows, strict=True)):
@@ -144,7 +152,10 @@ class Reading:
 
     def other(self, motion: Motion | None = None, robot: Robot | None = None) -> Reading:
         """Another motion, or another card."""
-        return Reading(robot or self.robot, self.friction, self.motion if motion is None else motion, self.belief)
+        found = Reading(robot or self.robot, self.friction, self.motion if motion is None else motion, self.belief)
+        if robot is None:
+            found.__dict__["_card"] = self._card
+        return found
 
     def believing(self, belief: float) -> Reading:
         """The same with the card believed otherwise."""

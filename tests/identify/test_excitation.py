@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from retorque.bench.models.real_logs import UR10E_GAINS
 from retorque.identify.excite.cell import Cell, HalfSpace, read_cell
 from retorque.identify.excite.collision import Clearance
 from retorque.identify.excite.excitation import Excitation, Excited, _Problem, excite
@@ -18,6 +19,7 @@ from retorque.identify.excite.excite_command import excite as command
 from retorque.identify.excite.fourier import Fourier, at_rest
 from retorque.identify.excite.play import samples, write_csv
 from retorque.logs.log import Log
+from retorque.logs.motion import join
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Geom, Robot
 from retorque.work.errors import RetorqueError
@@ -85,10 +87,28 @@ def test_the_gradient_is_that_of_the_cost(robot: Robot, criterion: Literal["logd
 
 
 def test_both_criteria_together_give_a_better_condition_than_information_alone(robot: Robot) -> None:
-    """At the same first shape and effort."""
-    known, both = (excite(robot, replace(SETTINGS, criterion=name, iterations=8)) for name in ("logdet", "both"))
-    assert both.condition < known.condition
-    assert both.log_det < known.log_det
+    """At the same first shapes and effort, on average."""
+    condition = {
+        wanted.criterion: [excite(robot, replace(wanted, seed=seed)).condition for seed in (1, 2, 3)]
+        for wanted in (replace(SETTINGS, criterion=name, iterations=8) for name in ("logdet", "both"))
+    }
+    assert np.mean(np.log(condition["both"])) < np.mean(np.log(condition["logdet"])) - 0.1
+
+
+@pytest.mark.slow
+def test_it_tells_more_than_the_recorded_motion_at_accelerations_that_are_never_above_its_own(shared: Path) -> None:
+    """The published 50 s of 12 harmonics on a UR10e: better in condition and in information."""
+    ur10e = Robot.load("ur10e")
+    path = shared / "data" / "ur10e" / "ur-20_02_12-50sec_12harm.csv.gz"
+    rival = join(list(Log((path,), ur10e, rows=slice(355, 5090), drive_gains=UR10E_GAINS).chunks()))
+    peak = np.abs(rival.qdd).max(axis=0)
+    cell = Cell(acceleration=tuple(peak.tolist()))
+    wanted = Excitation(time=50.0, period=50.0, harmonics=12, criterion="both", cell=cell, speed=0.8)
+    ours = excite(ur10e, replace(wanted, acceleration=1e3, starts=1, iterations=12, seed=0))
+    problem = _Problem(ur10e, wanted)
+    log_det, condition = problem.told(problem.layout.matrix(problem.body, rival))
+    assert (round(condition, 1), round(log_det, 1)) == (8.5, 399.0)
+    assert np.all(ours.acceleration <= peak) and ours.condition < condition and ours.log_det > log_det
 
 
 def test_links_that_overlap_are_seen() -> None:

@@ -90,6 +90,25 @@ def test_training_helps_and_stays_physical(panda: Robot, split: Split, frozen: b
     assert np.array_equal(inertial, kept) == frozen
 
 
+@pytest.mark.parametrize("name,frozen", [("hybrid", False), ("hybrid", True), ("black box", False)])
+def test_the_loss_that_stops_a_training_is_the_whole_models(
+    panda: Robot, split: Split, name: str, frozen: bool
+) -> None:
+    """A frozen rigid part is taken off once; after no learning at all the loss is still that of the whole model."""
+    model = _model(panda, split, name, frozen)
+    curve = train(model, split, replace(QUICK, epochs=1, rate=0.0, rigid_rate=0.0, settle=0))
+    assert curve.validation == [pytest.approx(nmse(model, split.validation), rel=1e-5)]
+
+
+def test_a_thinned_training_sees_one_sequence_in_so_many(panda: Robot, split: Split) -> None:
+    """Those that are left out may hold anything."""
+    early = np.arange(400)[:, None] < 40
+    spoilt = [replace(motion, torque=np.where(early, motion.torque, 1e6)) for motion in split.train]
+    thin = replace(QUICK, epochs=1, thin=10)  # of 2 x 10 sequences of 20 steps a motion, the first of each phase
+    curves = [train(_model(panda, split, "black box"), replace(split, train=t), thin) for t in (split.train, spoilt)]
+    assert curves[0].train == curves[1].train
+
+
 def test_killed_training_resumes_exactly(panda: Robot, split: Split, tmp_path: Path) -> None:
     whole, broken, resumed = (_model(panda, split, "hybrid") for _ in range(3))
     history = train(whole, split, QUICK)

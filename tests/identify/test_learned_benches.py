@@ -36,7 +36,9 @@ def here(function: Callable[..., object], jobs: list[tuple[object, ...]], *_: ob
 
 def test_identification(tmp_path: Path) -> None:
     methods = ("sdp", "diffbary", "delan", "sdp (ours)", "diffnea (ours)")
-    report = identification.run(identification.Settings(methods=methods, scale=SCALE, trials=1, thin=5, epochs=2))
+    report = identification.run(
+        identification.Settings(methods=methods, scale=SCALE, trials=1, thin=5, epochs=2, workers=1)
+    )
     assert [row.method for row in report.rows[::3]] == list(methods) and set(methods) < set(
         identification.Settings().methods
     )

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from retorque.identify.verdict.doubts import scales
-from retorque.identify.verdict.reading import Reading, permuted, turned
+from retorque.identify.verdict.reading import INDEPENDENT, Reading, permuted, turned
 from retorque.identify.verdict.sample import shifted, thinned
-from retorque.identify.verdict.search import Guess, guesses, likely, moved, turn
+from retorque.identify.verdict.search import Guess, guesses, hidden_offset, likely, moved, turn
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
 from retorque.physics.parameters import Parameters
@@ -96,6 +96,22 @@ def test_a_log_without_weight_is_found_at_once() -> None:
     reading = Reading(ARM, FRICTION, floating[thinned(floating)])
     found = min(likely(reading), key=lambda guess: guess.fit().score)
     assert found.cause == "gravity" and reading.fit().score - found.fit().score > 50.0
+
+
+def test_torque_that_is_only_added_is_no_better_explanation() -> None:
+    """The same error is a smaller share of a larger torque: adding weight to a log that has it must not pay."""
+    reading = Reading(ARM, FRICTION, well()[thinned(well())])
+    gravity = next(likely(reading))
+    plain = INDEPENDENT * float(np.sum(np.log(np.std(gravity.torque, axis=0) / reading.spread)))
+    assert gravity.cause == "gravity" and plain > 0.0 and gravity.easier == pytest.approx(plain, rel=1e-6)
+
+
+def test_an_offset_hidden_in_the_links_is_found_and_none_where_there_is_none() -> None:
+    limits = np.deg2rad(3.5), 2.0, 8.0
+    assert hidden_offset(Reading(ARM, FRICTION, well()[thinned(well())]), *limits) is None
+    off = turned(well(), 2, np.deg2rad(-6.0))
+    found = hidden_offset(Reading(ARM, FRICTION, off[thinned(off)]), *limits)
+    assert found is not None and ARM.joint_names[2] in found[0].words and found[1] > 8.0
 
 
 def test_a_load_that_appears_is_found_with_its_mass_and_moment() -> None:

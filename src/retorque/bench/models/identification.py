@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, progress, run_jobs
+from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 Predict = Callable[[Motion], Array]
@@ -60,6 +61,8 @@ class Settings(JobSettings):
     better loss."""
     seed: int = 0
     """Of the first arm's recordings, of what it hides and of the starts."""
+    keep: Path | None = None
+    """Folder of finished trainings, which are not done again: an interrupted run goes on from there."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -75,15 +78,16 @@ def run(settings: Settings) -> Report:
     check_between("--scale", settings.scale, *SCALES)
     settings.check_jobs()
     robot = Robot.load(settings.robot)
-    arms = [_recorded(robot, settings, settings.seed + index) for index in range(settings.stand_ins)]
     cases = [
         (name, arm, start)
         for arm in range(settings.stand_ins)
         for name in settings.methods
         for start in range(settings.trials if name in STARTED else 1)
     ]
-    jobs = [(name, settings, 1000 * (settings.seed + arm) + start, *arms[arm]) for name, arm, start in cases]
-    found = run_jobs(scores_of, jobs, len(jobs), "identifying", settings.workers, settings.cluster)
+    data = (settings.robot, settings.scale, settings.thin)
+    jobs = [(name, settings.epochs, start, *data, settings.seed + arm) for name, arm, start in cases]
+    how = (settings.workers, settings.cluster, settings.keep)
+    found = run_jobs(scores_of, jobs, len(jobs), "recording and identifying", *how)
     rows = []
     for name in settings.methods:
         scores = np.array([score for score, case in zip(found, cases, strict=True) if case[0] == name])
@@ -105,37 +109,37 @@ def run(settings: Settings) -> Report:
     )
 
 
-def _recorded(robot: Robot, settings: Settings, seed: int) -> tuple[list[Motion], Array]:
+@lru_cache(maxsize=1)
+def _recorded(robot: str, scale: float, thin: int, seed: int) -> tuple[list[Motion], Array]:
     """The pair that is learnt from, validation and test motion of one arm, and the range of its torques (n,) [N·m]."""
-    with progress() as bar:
-        task = bar.add_task("recording", total=1.0)
-        split = record(robot, scale=settings.scale, seed=seed, progress=lambda part: bar.update(task, completed=part))
+    split = record(Robot.load(robot), scale=scale, seed=seed)
     low, high = split.torque_range()
-    data = [together(motions, settings.thin) for motions in (split.pair(), split.validation, split.test)]
-    return data, high - low
+    return [together(motions, thin) for motions in (split.pair(), split.validation, split.test)], high - low
 
 
-def scores_of(name: str, settings: Settings, seed: int, data: list[Motion], span: Array) -> list[float]:
+def scores_of(name: str, epochs: int, start: int, robot: str, scale: float, thin: int, seed: int) -> list[float]:
     """Errors of one method from one start on training, validation and test motion.
 
     Args:
         name: the method.
-        settings: of the bench.
-        seed: of the random start.
-        data: the three motions; the first is learnt from.
-        span: (n,) what errors are divided by [N·m].
+        epochs: of the settings.
+        start: which random one.
+        robot: whose stand-in.
+        scale: length of the recordings.
+        thin: one sample in so many.
+        seed: of the arm.
     """
-    predict = _fit(name, settings, seed, data[0], span)
+    data, span = _recorded(robot, scale, thin, seed)
+    predict = _fit(name, Robot.load(robot), epochs, 1000 * seed + start, data[0], span)
     report_work(1)
     return [float(np.mean(np.square((predict(motion) - motion.torque) / span))) for motion in data]
 
 
-def _fit(name: str, settings: Settings, seed: int, data: Motion, span: Array) -> Predict:
-    robot = Robot.load(settings.robot)
+def _fit(name: str, robot: Robot, epochs: int, seed: int, data: Motion, span: Array) -> Predict:
     if name == "delan":
         from retorque.identify.methods.delan import DeLaNSettings, fit_delan, predict_delan
 
-        model = fit_delan(data, span, DeLaNSettings(seed=seed, epochs=settings.epochs))
+        model = fit_delan(data, span, DeLaNSettings(seed=seed, epochs=epochs))
         return lambda motion: predict_delan(model, motion)
     if name in ("sdp", "diffbary", "diffnea"):
         from retorque.identify.methods.adam_regression import AdamRegression, plain_program
@@ -144,7 +148,7 @@ def _fit(name: str, settings: Settings, seed: int, data: Motion, span: Array) ->
             links, _ = plain_program(data, robot, span)
         else:
             chart: Literal["diffbary", "diffnea"] = "diffbary" if name == "diffbary" else "diffnea"
-            links = AdamRegression(chart=chart, seed=seed, epochs=25 * settings.epochs).fit(data, robot, span)
+            links = AdamRegression(chart=chart, seed=seed, epochs=25 * epochs).fit(data, robot, span)
         body = RigidBody(robot)
         return lambda motion: body.regressor(motion.q, motion.qd, motion.qdd) @ links.ravel()
     if name == OURS[0]:

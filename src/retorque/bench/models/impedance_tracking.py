@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,10 @@ class Settings(HybridSettings):
     by_joint: bool = False
     """One row a joint (Tables VI and VII) instead of their mean."""
 
+    def as_job(self) -> dict[str, Any]:
+        """As for the models; a table by joint tells of the same runs."""
+        return {key: value for key, value in super().as_job().items() if key != "by_joint"}
+
 
 @dataclass(frozen=True)
 class Tracked:
@@ -59,40 +63,32 @@ def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
     check_between("--routes", settings.routes, 1, 1000)
     settings.check()
-    jobs = [(settings, arm) for arm in range(settings.stand_ins)]
-    work = settings.stand_ins * (settings.trials * (STAGES + len(DURATIONS)) + 1) * STAGE
-    found = run_jobs(tracked_by, jobs, work, "training and tracking", settings.workers, settings.cluster)
-    sets = [tracked for arm in found for tracked in arm]
+    jobs = [(settings.as_job(), arm, trial) for arm in range(settings.stand_ins) for trial in range(settings.trials)]
+    work = len(jobs) * (STAGES + len(DURATIONS) + 1) * STAGE
+    how = (settings.workers, settings.cluster, settings.kept("tracked"))
+    sets = run_jobs(tracked_by, jobs, work, "training and tracking", *how)
     every = Tracked(
-        np.concatenate([tracked.error for tracked in sets], axis=3),
-        np.concatenate([tracked.failed for tracked in sets], axis=2),
+        np.concatenate([np.array(tracked["error"]) for tracked in sets], axis=3),
+        np.concatenate([np.array(tracked["failed"]) for tracked in sets], axis=2),
     )
     return _report(settings, every)
 
 
-def tracked_by(settings: Settings, arm: int) -> list[Tracked]:
-    """What the models of one stand-in do, a training each."""
+def tracked_by(job: dict[str, Any], arm: int, trial: int) -> dict[str, Any]:
+    """What the models of one training on one stand-in do, in plain lists."""
     from retorque.identify.hybrid.streaming import StreamingModel
 
+    settings = Settings.of_job(job)
     robot, seed, told = Robot.load(settings.robot), settings.seed + arm, Reporter()
     routes = set_points(robot, settings.routes, seed)
-    out = []
-    for trial, found in enumerate(models_of(settings, arm)):
-        models = [StreamingModel(robot, found[name].arrays, found[name].header) for name in PAPER]
-        runs = [
-            track(
-                robot,
-                models,
-                routes,
-                speed,
-                velocity=settings.velocity,
-                seed=seed,
-                progress=partial(told, f"{trial} {speed}"),
-            )
-            for speed in DURATIONS
-        ]
-        out.append(_together(runs, np.array([failed(found[name]) for name in PAPER])))
-    return out
+    found = models_of(settings, arm, (trial,))[0]
+    models = [StreamingModel(robot, found[name].arrays, found[name].header) for name in PAPER]
+    runs = [
+        track(robot, models, routes, speed, velocity=settings.velocity, seed=seed, progress=partial(told, speed))
+        for speed in DURATIONS
+    ]
+    tracked = _together(runs, np.array([failed(found[name]) for name in PAPER]))
+    return {"error": tracked.error.tolist(), "failed": tracked.failed.tolist()}
 
 
 def _together(runs: list[Tracking], untrained: Array) -> Tracked:

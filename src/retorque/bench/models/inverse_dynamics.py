@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class HybridSettings(JobSettings):
     """Train the paper's models as published (Table IV, sections IV-D to F) instead of ours."""
     batch: int = 1000
     """Sequences a step of what is published; fewer make a small part of the data last for more steps."""
+    thin: int = 1
+    """Networks learn from one sequence in so many, evenly over the recordings."""
     folder: Path | None = None
     """Keep the weights here, and go on from what is already there; both benches of these models share it."""
     workers: int = 1
@@ -79,6 +81,7 @@ class HybridSettings(JobSettings):
         check_between("--trials", self.trials, 1, 1000)
         check_between("--epochs", self.epochs, 1, 100_000)
         check_between("--batch", self.batch, 1, 100_000)
+        check_between("--thin", self.thin, 1, 100_000)
         check_between("--scale", self.scale, *SCALES)
         check_between("--threads", self.threads, 1, MOST_WORKERS)
         check_between("--seed", self.seed, 0, MOST_SEED // 1000 - 1000)  # every training has a seed of its own
@@ -90,6 +93,25 @@ class HybridSettings(JobSettings):
                 f"this bench needs {error.name}; run: pip install 'retorque[train,identify]'"
             ) from error
 
+    def as_job(self) -> dict[str, Any]:
+        """What one training follows from, as JSON: not how many there are and where each is done."""
+        left_out = ("json", "workers", "cluster", "stand_ins", "trials", "threads")
+        return {
+            key: str(value) if isinstance(value, Path) else value
+            for key, value in asdict(self).items()
+            if key not in left_out
+        }
+
+    @classmethod
+    def of_job(cls, job: dict[str, Any]) -> Self:
+        """The settings of a job."""
+        folder = job["folder"]
+        return cls(**{**job, "folder": None if folder is None else Path(folder)})
+
+    def kept(self, kind: str) -> Path | None:
+        """Where finished jobs of one kind are kept."""
+        return None if self.folder is None else self.folder / kind
+
     def called(self, name: str) -> str:
         """The name of a model in a table: the paper's own only where it is trained as published."""
         return name if self.published else f"{name} (ours)"
@@ -99,8 +121,10 @@ class HybridSettings(JobSettings):
         from retorque.identify.hybrid.train_hybrid import HybridTraining
 
         if self.published:
-            return HybridTraining.as_published(epochs=self.epochs, seed=seed, threads=self.threads, batch=self.batch)
-        return HybridTraining(epochs=self.epochs, seed=seed, threads=self.threads)
+            return HybridTraining.as_published(
+                epochs=self.epochs, seed=seed, threads=self.threads, batch=self.batch, thin=self.thin
+            )
+        return HybridTraining(epochs=self.epochs, seed=seed, threads=self.threads, thin=self.thin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +177,8 @@ def failed(model: Trained) -> bool:
     return model.failed or not all(value < WORSE for value in model.nmse.values())
 
 
-def models_of(settings: HybridSettings, arm: int) -> list[dict[str, Trained]]:
-    """All the models of one stand-in by name, a training each."""
+def models_of(settings: HybridSettings, arm: int, trials: tuple[int, ...] = ()) -> list[dict[str, Trained]]:
+    """All the models of one stand-in by name, a training each; `trials`: only these."""
     from retorque.identify.hybrid.model_set import build
     from retorque.identify.hybrid.recordings import record
 
@@ -175,7 +199,7 @@ def models_of(settings: HybridSettings, arm: int) -> list[dict[str, Trained]]:
             folder=None if settings.folder is None else settings.folder / f"stand-in-{seed}" / f"trial-{trial}",
             progress=partial(told.of, f"{trial}: "),
         )
-        for trial in range(settings.trials)
+        for trial in trials or range(settings.trials)
     ]
 
 

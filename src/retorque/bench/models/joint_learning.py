@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from retorque.work.jobs import report as report_work
 from retorque.work.jobs import run_jobs
 
 if TYPE_CHECKING:
-    from retorque.identify.hybrid.joint_training import JointCurve
+    from retorque.identify.hybrid.joint_training import Body
+    from retorque.identify.hybrid.recordings import Split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,10 @@ class Settings(HybridSettings):
     picture: Path | None = None
     """Also draw the curves (Fig. 2) into this file."""
 
+    def as_job(self) -> dict[str, Any]:
+        """As for the models; the picture is of them all."""
+        return {key: value for key, value in super().as_job().items() if key != "picture"}
+
 
 def run(settings: Settings) -> Report:
     """Run the bench; a progress bar goes to standard error."""
@@ -38,15 +44,18 @@ def run(settings: Settings) -> Report:
     from retorque.identify.hybrid.joint_training import BODIES
 
     ways = [(body, residual) for body in BODIES for residual in (False, True)]
-    jobs = [(settings, arm) for arm in range(settings.stand_ins)]
-    work = settings.stand_ins * settings.trials * len(ways)
-    found = run_jobs(curves_of, jobs, work, "recording and training", settings.workers, settings.cluster)
-    curves = {way: [curve for arm in found for curve in arm[way]] for way in ways}
+    which = [
+        (arm, *way, trial) for arm in range(settings.stand_ins) for way in ways for trial in range(settings.trials)
+    ]
+    jobs = [(settings.as_job(), settings.threads, *one) for one in which]
+    how = (settings.workers, settings.cluster, settings.kept("curves"))
+    found = run_jobs(curve_of, jobs, len(jobs), "recording and training", *how)
     rows = []
-    for (body, residual), every in curves.items():
+    for body, residual in ways:
+        every = [curve for curve, one in zip(found, which, strict=True) if one[1:3] == (body, residual)]
         parts = {"alone": "body"} if not residual else {"beside an LSTM": "body", "with its LSTM": "whole"}
         for words, part in parts.items():
-            losses = np.array([getattr(curve, part) for curve in every])
+            losses = np.array([curve[part] for curve in every])
             bad = ~(losses[:, -1] < WORSE)
             kept = losses if np.all(bad) else losses[~bad]
             extra = {"failed": int(np.sum(bad)), "curves": kept.tolist()}
@@ -64,27 +73,33 @@ def run(settings: Settings) -> Report:
     )
 
 
-def curves_of(settings: Settings, arm: int) -> dict[tuple[str, bool], list[JointCurve]]:
-    """Every way of learning on one stand-in, a curve a training."""
+def curve_of(
+    job: dict[str, Any], threads: int, arm: int, body: Body, residual: bool, trial: int
+) -> dict[str, list[float]]:
+    """One way of learning on one stand-in from one start, the curves as plain lists."""
     import torch
 
-    from retorque.identify.hybrid.joint_training import BODIES, JointTraining, learn_together
+    from retorque.identify.hybrid.joint_training import JointTraining, learn_together
+
+    torch.set_num_threads(threads)
+    settings = Settings.of_job(job)
+    robot, seed = Robot.load(settings.robot), settings.seed + arm
+    training = JointTraining(
+        body=body,
+        residual=residual,
+        epochs=settings.epochs,
+        batch=settings.batch,
+        thin=settings.thin,
+        seed=1000 * seed + trial,
+    )
+    curve = learn_together(robot, _recorded(settings.robot, settings.scale, seed), training)
+    report_work(1)
+    return {"body": curve.body.tolist(), "whole": curve.whole.tolist()}
+
+
+@lru_cache(maxsize=1)
+def _recorded(robot: str, scale: float, seed: int) -> Split:
+    """The recordings of one stand-in, which its trainings follow one another with."""
     from retorque.identify.hybrid.recordings import record
 
-    torch.set_num_threads(settings.threads)
-    robot, seed = Robot.load(settings.robot), settings.seed + arm
-    split = record(robot, scale=settings.scale, seed=seed)
-    out: dict[tuple[str, bool], list[JointCurve]] = {}
-    for body in BODIES:
-        for residual in (False, True):
-            for trial in range(settings.trials):
-                training = JointTraining(
-                    body=body,
-                    residual=residual,
-                    epochs=settings.epochs,
-                    batch=settings.batch,
-                    seed=1000 * seed + trial,
-                )
-                out.setdefault((body, residual), []).append(learn_together(robot, split, training))
-                report_work(1)
-    return out
+    return record(Robot.load(robot), scale=scale, seed=seed)

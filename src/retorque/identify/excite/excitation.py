@@ -27,6 +27,8 @@ BOTH = 0.5
 """Weight of the condition number's logarithm beside the mean information of a parameter."""
 STEP, NEAR_STEP = 1e-6, 1e-5
 """Of the differences that gradients are made of: states and coefficients, and poses near something [rad]."""
+ASIDE = 0.02
+"""How far aside a descent that was stopped is begun anew, in standard deviations of the first coefficients."""
 RATE = 100.0
 """Independent samples a second that a log is assumed to give [Hz]."""
 
@@ -140,8 +142,8 @@ class _Problem:
         at_home = self.clear.smallest(np.asarray(robot.home, dtype=float)[None])
         self.clearance = min(settings.clearance, max(at_home, 0.0))
         self.samples, self.fine = 16 * settings.harmonics, 128 * settings.harmonics
-        # in a cell, joints may also move less than their limits allow
-        self.sizes = robot.n if settings.cell is not None else 0
+        # where something is in the way, joints may also move less than their limits allow
+        self.sizes = robot.n if cell.walls or cell.things or cell.tool else 0
         self.size = robot.n * (2 * settings.harmonics + 1) + self.sizes
 
     def trajectory(self, vector: Array) -> Fourier:
@@ -166,18 +168,22 @@ class _Problem:
         motion = Motion.of(q, qd, qdd, np.zeros_like(q))
         matrix = self.layout.matrix(self.body, motion)
         part = np.max(np.abs(matrix @ self.layout.card) / self.torque_limit)
-        scaled = (matrix[..., self.columns] * self.unit / self.noise[:, None]).reshape(-1, len(self.columns))
-        information = scaled.T @ scaled * (RATE * self.settings.time / samples)
-        log_det = float(np.linalg.slogdet(np.eye(len(information)) + information)[1])
-        size = np.sqrt(np.maximum(np.diagonal(information), 1e-300))
-        spread = np.linalg.eigvalsh(information / size / size[:, None])
-        condition = float(np.sqrt(spread[-1] / max(spread[0], 1e-15 * spread[-1])))
+        log_det, condition = self.told(matrix)
         # the way from home to the start must be free as well
         home = np.asarray(self.robot.home, dtype=float)
         approach = home + np.linspace(0.0, 1.0, 12)[:, None] * (q[0] - home)
         distance = self.clear.distances(np.concatenate([q, approach]))
         crowding = float(np.mean(np.maximum(self.clearance - distance, 0.0)))
         return Measured(log_det, condition, float(part), float(np.min(distance)), crowding)
+
+    def told(self, matrix: Array) -> tuple[float, float]:
+        """Log-determinant of the information and condition number of a regressor (samples, n, size)."""
+        scaled = (matrix[..., self.columns] * self.unit / self.noise[:, None]).reshape(-1, len(self.columns))
+        information = scaled.T @ scaled * (RATE * self.settings.time / len(matrix))
+        log_det = float(np.linalg.slogdet(np.eye(len(information)) + information)[1])
+        size = np.sqrt(np.maximum(np.diagonal(information), 1e-300))
+        spread = np.linalg.eigvalsh(information / size / size[:, None])
+        return log_det, float(np.sqrt(spread[-1] / max(spread[0], 1e-15 * spread[-1])))
 
     def quality(self, measured: Measured) -> float:
         """The criterion alone, smaller is better."""
@@ -289,6 +295,22 @@ class _Problem:
         return trajectory.towards(home, max(small, 0.01))
 
 
+def _descend(problem: _Problem, start: Array, rng: np.random.Generator) -> Array:
+    """The coefficients at the end of the descent, which is begun anew a little aside where a kink has stopped it.
+
+    A motion's size follows from its largest velocity and acceleration: where another moment becomes the largest, the
+    slope jumps, and L-BFGS finds no way on.
+    """
+    left, best, cost, aside = problem.settings.iterations, start, np.inf, 0.0
+    while left > 0:
+        begun = best + aside * rng.standard_normal(len(best))
+        result = minimize(problem.slope, begun, jac=True, method="L-BFGS-B", options={"maxiter": left, "maxls": 8})
+        if result.fun < cost:
+            best, cost = result.x, float(result.fun)
+        left, aside = left - max(1, int(result.nit)), ASIDE
+    return best
+
+
 def excite(robot: Robot, settings: Excitation) -> Excited:
     """Optimise a trajectory for a robot.
 
@@ -306,8 +328,7 @@ def excite(robot: Robot, settings: Excitation) -> Excited:
         start = min(drawn, key=problem.cost)
         if before is None:
             before = problem.measure(problem.fitting(problem.trajectory(drawn[0])), problem.fine)
-        result = minimize(problem.slope, start, jac=True, method="L-BFGS-B", options={"maxiter": settings.iterations})
-        trajectory = problem.fitting(problem.trajectory(result.x))
+        trajectory = problem.fitting(problem.trajectory(_descend(problem, start, rng)))
         measured = problem.measure(trajectory, problem.fine)
         if problem.feasible(measured):
             found.append((problem.quality(measured), trajectory, measured))

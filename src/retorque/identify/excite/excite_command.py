@@ -96,7 +96,7 @@ def excite(settings: ExciteSettings) -> Outcome:
         found = optimise(robot, wanted)
     limited = cell.limited(robot)
     rows = samples(found, limited, settings.rate, acceleration=cell.accelerations(robot))
-    out.show(f"condition number of the base regressor {found.condition:.0f} (random: {found.condition_before:.0f})")
+    out.show(f"condition number of the base regressor {found.condition:.1f} (random: {found.condition_before:.1f})")
     out.show(f"log-determinant of the information {found.log_det:.1f} (random: {found.log_det_before:.1f})")
     out.show(f"largest torque {100 * found.torque_part:.0f} % of its limit (card's model, without friction)")
     # every row that will be played, not only the samples that were optimised

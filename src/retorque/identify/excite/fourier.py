@@ -9,6 +9,9 @@ import numpy as np
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
+GRID = 32
+"""Samples of the highest harmonic's period at which a motion's peaks are looked for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fourier:
@@ -81,10 +84,11 @@ def within(
     """
     a, b = at_rest(a, b)
     shape = Fourier(a=a, b=b, centre=np.zeros(len(a)), period=period)
-    q, qd, qdd = shape.at(np.arange(32 * a.shape[1]) * period / (32 * a.shape[1]))
+    count = GRID * a.shape[1]
+    q, qd, qdd = shape.at(np.arange(count) * period / count)
     high, low = q.max(axis=0), q.min(axis=0)
-    # the finest grid still misses the true peak by a little
-    slack = 0.98
+    # no trigonometric polynomial exceeds its largest sample on an even grid by more (Ehlich and Zeller, 1964)
+    slack = np.cos(np.pi / GRID)
     scale = (
         part
         * slack
@@ -96,7 +100,7 @@ def within(
             ]
         )
     )
-    missed = 0.5 * (1.0 - slack) * scale * (high - low)
+    missed = 0.5 * (1.0 / slack - 1.0) * scale * (high - low)
     first, last = lower - scale * low + missed, upper - scale * high - missed
     centre = first + np.clip(place, 0.0, 1.0) * (last - first)
     return Fourier(a=scale[:, None] * a, b=scale[:, None] * b, centre=centre, period=period)

@@ -34,6 +34,8 @@ class JointTraining:
     """Passes over the training data."""
     batch: int = 1000
     """Sequences a step."""
+    thin: int = 1
+    """One sequence in so many is learnt from."""
     steps: int = 100
     """Ticks of a sequence; memories start empty at its beginning."""
     seed: int = 0
@@ -117,7 +119,7 @@ def learn_together(robot: Robot, split: Split, settings: JointTraining) -> Joint
     n = robot.n
     scaling = scaling_of(split, None)
     span = torch.tensor(scaling.torque_range, dtype=torch.float32)
-    inputs, torque = sequences(split.pair(), settings.steps)
+    inputs, torque = (x[:: settings.thin] for x in sequences(split.pair(), settings.steps))
     held, held_torque = sequences(split.validation, settings.steps)
     flat = inputs.reshape(-1, 3 * n).numpy()
     body = (

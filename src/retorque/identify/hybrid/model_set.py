@@ -39,6 +39,8 @@ NAMES = (
 )
 """E2E: learnt end to end, all parts together; 2S: the rigid part by semidefinite program, then the network."""
 SPLITS = ("train", "validation", "test")
+SAMPLES = 1000
+"""Samples a step of a published network without memory (Table IV)."""
 THIN = 20
 """One sample in so many is given to the semidefinite program: neighbours at 1 kHz say the same."""
 
@@ -211,7 +213,7 @@ class _Maker:
         model = self._model(shape, start, frozen)
         settings = self.training
         if settings.published and shape.residual == "mlp":
-            settings = replace(settings, steps=1)  # Table IV: a thousand samples a step, not sequences
+            settings = replace(settings, steps=1, batch=SAMPLES)
         checkpoint = None if self.folder is None else _checkpoint(self.folder, name)
         curve = train(
             model,

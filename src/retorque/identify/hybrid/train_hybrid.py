@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +50,8 @@ class HybridTraining:
     """Length of a training sequence; a step is as many ticks as the model's stride."""
     batch: int = 64
     """Sequences a step."""
+    thin: int = 1
+    """One sequence in so many is learnt from, evenly over the recordings."""
     rate: float = 0.015
     """Adam's first learning rate of the network; it falls to zero along a cosine."""
     rigid_rate: float = 0.004
@@ -76,12 +78,15 @@ class HybridTraining:
     """PyTorch's threads."""
 
     @classmethod
-    def as_published(cls, *, epochs: int, seed: int = 0, threads: int = 2, batch: int = 1000) -> HybridTraining:
+    def as_published(
+        cls, *, epochs: int, seed: int = 0, threads: int = 2, batch: int = 1000, thin: int = 1
+    ) -> HybridTraining:
         """Table IV and section IV-F: Adam at 0.004, 1000 sequences of 100 a step, and nothing of our own."""
         return cls(
             epochs=epochs,
             patience=30,
             batch=batch,
+            thin=thin,
             rate=0.004,
             settle=0,
             thrift=0.0,
@@ -165,17 +170,22 @@ def nmse(model: InverseDynamics, motions: list[Motion], part: str = "all") -> fl
 
 
 def nmse_by_joint(model: InverseDynamics, motions: list[Motion], part: str = "all") -> Array:
-    """(n,) the same of each joint; motions of one length are predicted side by side."""
-    total, count, stride = np.zeros(model.robot.n), 0, model.shape.stride
+    """(n,) the same of each joint."""
+    total, count = np.zeros(model.robot.n), 0
+    for inputs, torque in _whole(motions, model.shape.stride):
+        error = (predict(model, inputs, part) - torque) / model.torque_range
+        total += torch.sum(torch.square(error).double(), dim=(0, 1)).numpy()
+        count += error.shape[0] * error.shape[1]
+    return np.asarray(total / count)
+
+
+def _whole(motions: list[Motion], stride: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Whole motions, each one sequence; those of one length side by side."""
     for length in sorted({len(motion) for motion in motions}):
         alike = [motion for motion in motions if len(motion) == length]
         together = max(1, MOST_TICKS // length)
         for first in range(0, len(alike), together):
-            inputs, torque = sequences(alike[first : first + together], length // stride, stride)
-            error = (predict(model, inputs, part) - torque) / model.torque_range
-            total += torch.sum(torch.square(error).double(), dim=(0, 1)).numpy()
-            count += error.shape[0] * error.shape[1]
-    return np.asarray(total / count)
+            yield sequences(alike[first : first + together], length // stride, stride)
 
 
 @torch.no_grad()
@@ -212,7 +222,9 @@ def train(
         The losses; a training whose loss became no number ends there and is marked as failed.
     """
     torch.set_num_threads(settings.threads)
-    data = _prepared(model, sequences(split.train, settings.steps, model.shape.stride))
+    inputs, torque = sequences(split.train, settings.steps, model.shape.stride)
+    data = _prepared(model, (inputs[:: settings.thin], torque[:: settings.thin]))
+    held = [_prepared(model, whole) for whole in _whole(split.validation, model.shape.stride)]
     optimiser = _optimiser(model, settings)
     curve, identity = LossCurve(), _identity(model, settings)
     best = {key: value.clone() for key, value in model.state_dict().items()}
@@ -223,7 +235,7 @@ def train(
     for epoch in range(len(curve.train), settings.epochs):
         if curve.stopped:
             break
-        learnt, loss = _epoch(model, data, optimiser, settings, epoch), nmse(model, split.validation)
+        learnt, loss = _epoch(model, data, optimiser, settings, epoch), _left(model, held)
         curve.failed = not np.isfinite(loss)
         for losses, value in ((curve.train, learnt), (curve.validation, loss)):
             losses.append(value if np.isfinite(value) else FAILED_LOSS)
@@ -268,6 +280,17 @@ def _prepared(model: InverseDynamics, data: tuple[Tensor, Tensor]) -> tuple[Tens
         return inputs, torque
     parts = [torque[i : i + 200] - model.stateless(inputs[i : i + 200]) for i in range(0, len(inputs), 200)]
     return inputs, torch.cat(parts)
+
+
+@torch.no_grad()
+def _left(model: InverseDynamics, held: list[tuple[Tensor, Tensor]]) -> float:
+    """Normalised mean squared error on prepared motions."""
+    total, count = 0.0, 0
+    for inputs, torque in held:
+        said = model.residual(inputs) if model.frozen else model(inputs)
+        error = torch.square((said - torque) / model.torque_range).double()
+        total, count = total + float(torch.sum(error)), count + error.numel()
+    return total / count
 
 
 def _settle(model: InverseDynamics, data: tuple[Tensor, Tensor], settings: HybridTraining) -> None:

@@ -21,7 +21,8 @@ def autocorrelation_time(residual: Array, longest: float = 0.05) -> Array:
     if samples < 20:
         return np.ones(residual.shape[1])
     centred = residual - residual.mean(axis=0)
-    spectrum = np.fft.rfft(centred, 2 * samples, axis=0)
+    length = 1 << (2 * samples - 1).bit_length()  # a power of two: a prime one takes ten times as long
+    spectrum = np.fft.rfft(centred, length, axis=0)
     covariance = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[: max(2, int(longest * samples))]
     power = covariance[0]
     correlation = np.where(power > 0.0, covariance / np.where(power > 0.0, power, 1.0), 0.0)

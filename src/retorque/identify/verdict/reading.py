@@ -35,7 +35,7 @@ class Fit:
     share: Array
     """(n,) standard deviation of the residual over that of the torque."""
     bend: float
-    """How far the links are from the card: half the squared distance in standard deviations of `BELIEF` [nat]."""
+    """How far the links are from the card: half the squared distance in standard deviations of the belief [nat]."""
     vector: Array
     """(size,) the parameters."""
     belief: Posterior
@@ -55,10 +55,11 @@ class Reading:
         robot: the card.
         friction: the friction model.
         motion: some hundred samples of the log.
+        belief: relative standard deviation of the card's links.
     """
 
-    def __init__(self, robot: Robot, friction: Friction, motion: Motion):
-        self.robot, self.friction, self.motion = robot, friction, motion
+    def __init__(self, robot: Robot, friction: Friction, motion: Motion, belief: float = BELIEF):
+        self.robot, self.friction, self.motion, self.belief = robot, friction, motion, belief
         self.layout = Layout(robot, friction)
         self.body = RigidBody(robot)
 
@@ -85,16 +86,24 @@ class Reading:
     @cached_property
     def spread(self) -> Array:
         """(n,) standard deviation of the log's own torque [N·m]."""
-        return _spread(self.motion.torque)
+        return spread_of(self.motion.torque)
 
     def prior(self, spread: Array) -> Prior:
-        """The card, believed to `BELIEF`; friction as large as the torques."""
-        return card_prior(self.layout, relative=BELIEF, torque=max(10.0 * float(np.max(spread)), 1e-3))
+        """The card, as far as it is believed; friction as large as the torques."""
+        root = self._card.root.copy()
+        friction = range(10 * self.layout.links + self.robot.n, self.layout.size)
+        root[friction, friction] = 1.0 / max(10.0 * float(np.max(spread)), 1e-3)
+        return replace(self._card, root=root)
+
+    @cached_property
+    def _card(self) -> Prior:
+        """The card's prior, friction aside."""
+        return card_prior(self.layout, relative=self.belief, torque=1.0)
 
     def fit(self, torque: Array | None = None, rounds: int = 3) -> Fit:
         """Explain the motion's torque, or another (samples, n) [N·m]."""
         measured = self.motion.torque if torque is None else torque
-        spread = self.spread if torque is None else _spread(measured)
+        spread = self.spread if torque is None else spread_of(measured)
         factors, prior = self.factors(measured), self.prior(spread)
         deviation = 0.3 * spread
         belief = None
@@ -133,7 +142,7 @@ class Reading:
             away, here = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
             if not len(here):
                 continue
-            part = Reading(self.robot, self.friction, self.motion[away])
+            part = self.other(self.motion[away])
             part.__dict__["rows"] = [rows[away] for rows in self.rows]
             vector = part.fit(rounds=2).vector
             for j, (columns, rows) in enumerate(zip(self.layout.columns, self.rows, strict=True)):
@@ -143,7 +152,16 @@ class Reading:
 
     def other(self, motion: Motion | None = None, robot: Robot | None = None) -> Reading:
         """Another motion, or another card."""
-        return Reading(robot or self.robot, self.friction, self.motion if motion is None else motion)
+        found = Reading(robot or self.robot, self.friction, self.motion if motion is None else motion, self.belief)
+        if robot is None:
+            found.__dict__["_card"] = self._card
+        return found
+
+    def believing(self, belief: float) -> Reading:
+        """The same with the card believed otherwise."""
+        found = Reading(self.robot, self.friction, self.motion, belief)
+        found.__dict__["rows"] = self.rows
+        return found
 
 
 def longest_part(reading: Reading, most: float, moving: Array) -> tuple[float, float] | None:
@@ -162,7 +180,7 @@ def longest_part(reading: Reading, most: float, moving: Array) -> tuple[float, f
     return None
 
 
-def _spread(torque: Array) -> Array:
+def spread_of(torque: Array) -> Array:
     spread = torque.std(axis=0)
     return np.maximum(spread, 1e-3 * max(float(np.max(spread)), 1e-9))
 

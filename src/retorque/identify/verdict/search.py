@@ -11,7 +11,7 @@ import numpy as np
 
 from retorque.identify.verdict.doubts import scales, shifts
 from retorque.identify.verdict.load_step import PRICE, appeared
-from retorque.identify.verdict.reading import Fit, Reading, mirrored, permuted, turned
+from retorque.identify.verdict.reading import INDEPENDENT, Fit, Reading, mirrored, permuted, spread_of, turned
 from retorque.identify.verdict.sample import shifted
 from retorque.logs.motion import Motion
 from retorque.physics.friction import preset
@@ -27,6 +27,12 @@ CANDIDATES = 4
 """Large delays that are tried."""
 ROOM = 0.35
 """Part of the samples that a delay must leave."""
+CLOSE = 0.25
+"""Relative standard deviation of a card's links for the purpose of finding an offset that hides in them."""
+PARTS = (0.5, 0.8, 1.0)
+"""Of a Gauss-Newton step that are tried: where links and an offset can say the same it may go too far."""
+LARGEST = 0.3
+"""Hidden offset that is looked for [rad]; a larger one shows in the torques."""
 UNEVEN = 1.5
 """Factor between a joint's torque and the others' that is tried."""
 
@@ -124,7 +130,14 @@ def _weightless(reading: Reading) -> Guess:
         return replace(motion, torque=motion.torque + reading.body.inverse_dynamics(motion.q, still, still))
 
     words = "with the arm's weight added to the torques: the log seems to leave gravity out"
-    return _efforts(reading, "gravity", words, with_weight)
+    guess = _efforts(reading, "gravity", words, with_weight)
+    return replace(guess, easier=_grown(reading, guess))
+
+
+def _grown(reading: Reading, guess: Guess) -> float:
+    """What a guess gains by adding torque alone, of which the same error is a smaller share [nat]."""
+    assert guess.torque is not None
+    return INDEPENDENT * float(np.sum(np.log(spread_of(guess.torque) / reading.spread)))
 
 
 def _signs(reading: Reading) -> Iterator[Guess]:
@@ -230,6 +243,32 @@ def _offsets(reading: Reading) -> Iterator[Guess]:
                 yield turn(reading, j, angle)
 
 
+def hidden_offset(reading: Reading, least: float, nearer: float, better: float) -> tuple[Guess, float] | None:
+    """A zero that is off while the links' centres of mass have taken it in, and by how much it is better [nat].
+
+    The torques alone hardly tell the two apart; the card does: with the joint turned back its links are where they were
+    drawn.
+
+    Args:
+        reading: the log.
+        least: offset that counts [rad].
+        nearer: by how much the links must come nearer to the card, believed to `CLOSE` [nat].
+        better: by how much links and torques together must be more likely [nat].
+    """
+    close = reading.believing(CLOSE)
+    fit = close.fit()
+    offset = np.clip(shifts(close, fit).offset, -LARGEST, LARGEST)
+    found: tuple[Guess, float] | None = None
+    for j in np.flatnonzero(np.abs(offset) > least):
+        for part in PARTS:
+            guess = turn(close, int(j), float(part * offset[j]))
+            tried = guess.fit()
+            gain = fit.score - tried.score
+            if fit.bend - tried.bend > nearer and gain > (better if found is None else found[1]):
+                found = guess, gain
+    return found
+
+
 def turn(reading: Reading, joint: int, angle: float) -> Guess:
     """A joint's zero elsewhere."""
     words = f"with {np.rad2deg(angle):.0f} degrees added to the position of {reading.robot.joint_names[joint]}"
@@ -248,7 +287,8 @@ def loads(reading: Reading) -> Iterator[Guess]:
     def without(motion: Motion) -> Motion:
         return replace(motion, torque=motion.torque - found.torque(reading.body, motion))
 
-    yield replace(_efforts(reading, "load", words, without), easier=PRICE)
+    guess = _efforts(reading, "load", words, without)
+    yield replace(guess, easier=PRICE + _grown(reading, guess))
 
 
 def _robots(reading: Reading) -> Iterator[Guess]:

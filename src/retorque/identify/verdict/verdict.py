@@ -10,7 +10,7 @@ import numpy as np
 from retorque.identify.verdict.doubts import Shifts, TorqueScales, meaningful, scales, shifts
 from retorque.identify.verdict.reading import Fit, Reading, longest_part
 from retorque.identify.verdict.sample import thinned
-from retorque.identify.verdict.search import Guess, guesses, likely
+from retorque.identify.verdict.search import Guess, guesses, hidden_offset, likely
 from retorque.logs.motion import Motion
 from retorque.physics.friction import Friction
 from retorque.robots.robot import Robot
@@ -40,6 +40,10 @@ DRIVING = 0.1
 """Friction that drives, as a part of the torque, that is doubted."""
 SLIGHT = 8.0
 """How much better another zero of a joint must explain the log: an offset hides in the links' centres of mass [nat]."""
+NEARER = 2.0
+"""By how much nearer to the card another zero must bring the links, where only they give it away [nat]."""
+TURNED_A_LITTLE, VAGUE = np.deg2rad(2.0), 0.1
+"""Joint offset from which on one hidden in the links is looked for, and the error at which it says nothing [rad]."""
 ODDLY, STRANGE = 0.1, 12.5
 """Unexplained share, and distance of all links from their card [nat], from which on causes are looked for."""
 STILL = 0.02
@@ -131,6 +135,9 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
     if best is not None and gain > (SLIGHT if best.cause == "joint offset" else BETTER):
         told = moving & ~noisy
         _blame(case, reading, best, _beside(best, motion, at, told), gain, told)
+    slightly = (np.abs(shift.offset) > TURNED_A_LITTLE) & (shift.offset_std < VAGUE)
+    if not case.level and np.any(slightly):
+        _hidden(case, reading)
     if not case.level:  # only where the motion is understood does a scale mean anything
         _scale(case, robot, scale, moving)
     if case.level and not case.causes:
@@ -139,6 +146,14 @@ def judge(motion: Motion, robot: Robot, friction: Friction, channels: tuple[tupl
         names = ", ".join(robot.joint_names[j] for j in np.flatnonzero(noisy))
         case.add(0, f"the torque of {names} is hardly above its noise: this motion says little about it")
     return case.end(evidence)
+
+
+def _hidden(case: Case, reading: Reading) -> None:
+    """An offset that the links' centres of mass have taken in."""
+    found = hidden_offset(reading, TURNED, NEARER, SLIGHT)
+    if found is not None:
+        words = "is its zero the card's, or are its links another make's?"
+        case.add(1, f"the links are far nearer to their card {found[0].words}: {words}", found[0].cause)
 
 
 def _unexplained(case: Case, reading: Reading, level: int, moving: Array) -> None:

@@ -205,7 +205,13 @@ def _capacities(parts: Parts, length: int) -> dict[str, int]:
     d, size = parts.planner.ilqr.dynamics, parts.modeller.free.size
     row = d.states + d.inputs + 1
     plan = (LONGEST + 1) * (row + d.inputs * d.states)
-    numbers = {"history": (length + 1) * row, "plan": plan, "model": 2 * size + d.states, "planner_alive": 1, "modeller_alive": 1}
+    numbers = {
+        "history": (length + 1) * row,
+        "plan": plan,
+        "model": 2 * size + d.states,
+        "planner_alive": 1,
+        "modeller_alive": 1,
+    }
     return {key: 8 * count + NAMES for key, count in numbers.items()}
 
 

@@ -1,6 +1,6 @@
 """The most likely first states and parameters of a window of samples: Gauss-Newton through simulated trajectories.
 
-    minimise over x_0, p and b   sum over t of |(y_t - b - x_t(x_0, p)) / sigma|^2 + |b / s|^2 + (p - p_0)' prior (p - p_0)
+    minimise over x_0, p, b   sum over t of |(y_t - b - x_t(x_0, p)) / sigma|^2 + |b / s|^2 + (p - p_0)' prior (p - p_0)
 
 where b is a constant error of the sensors, if they may have one.
 Long windows are cut into segments with a first state each, tied to the end of the segment before, so that no
@@ -74,7 +74,7 @@ class Prediction:
     covariance: Array
     """(count, count) of them as long as nothing has changed."""
     rows: Array
-    """(count, 2 n + offsets + size) their derivatives by the anchor's state, the sensors' offsets and the parameters."""
+    """(count, 2 n + offsets + size) their derivatives by the anchor's state, the offsets and the parameters."""
     p: Array
     """(size,) the anchor's parameters."""
     joint: Array
@@ -89,8 +89,8 @@ class WindowFit:
         free: what is unknown.
         noise: (2 n,) standard deviation of each number of a measured state.
         settings: iterations and segments.
-        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m], at each step anew. The fit
-            does not follow it, but its covariance says what it does to the parameters.
+        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m], at each step anew. The
+            fit does not follow it, but its covariance says what it does to the parameters.
         input_offset: the same of what stays as it is.
         offset: (2 n,) standard deviation of a constant error of each number of a measured state, fitted wherever
             parameters are and the first state is; default: none.
@@ -116,7 +116,9 @@ class WindowFit:
             raise RetorqueError("the inputs' noise and offset must be standard deviations of 0 or more")
         offset = np.zeros_like(noise) if offset is None else np.asarray(offset, dtype=float)
         if offset.shape != noise.shape or not (np.all(offset > 0.0) or np.all(offset == 0.0)):
-            raise RetorqueError(f"the sensors' offsets must be {len(noise)} standard deviations above zero, or all zero")
+            raise RetorqueError(
+                f"the sensors' offsets must be {len(noise)} standard deviations above zero, or all zero"
+            )
         self.dynamics, self.free, self.noise, self.offset = dynamics, free, noise, offset
         self._input_variance = np.full(dynamics.inputs, float(input_noise) ** 2)
         self._input_constant = np.full(dynamics.inputs, float(input_offset) ** 2)
@@ -242,9 +244,9 @@ class WindowFit:
             if keep[t]:
                 kept.append(now)
         errors = ((samples.states[1:] - anchor.offset - path[1:]) / self.noise)[keep].ravel()
-        kept = np.array(kept)
-        kept[:, range(offsets), range(width, width + offsets)] = 1.0
-        every = (kept / self.noise[:, None]).reshape(len(errors), -1)
+        changes = np.array(kept)
+        changes[:, range(offsets), range(width, width + offsets)] = 1.0
+        every = (changes / self.noise[:, None]).reshape(len(errors), -1)
         rows, pushed = every[:, :known], every[:, known:]
         covariance = np.eye(len(errors)) + rows @ anchor.joint @ rows.T + pushed @ pushed.T
         return Prediction(errors, covariance, rows, anchor.p, anchor.joint)
@@ -254,7 +256,15 @@ class WindowFit:
         return [round(k * (count - 1) / segments) for k in range(segments)]
 
     def _evaluate(
-        self, samples: Samples, starts: list[int], states: Array, p: Array, prior: Array, centre: Array, size: int, off: Array
+        self,
+        samples: Samples,
+        starts: list[int],
+        states: Array,
+        p: Array,
+        prior: Array,
+        centre: Array,
+        size: int,
+        off: Array,
     ) -> tuple[Array, Array, float, Array, Array, Array, Array] | None:
         """Normal equations, cost, residuals, newest state, its sensitivity, and derivatives of accelerations.
 
@@ -308,9 +318,9 @@ class WindowFit:
             gradient[:size] -= prior @ (p - centre)
             cost += float((p - centre) @ prior @ (p - centre))
         if len(off):
-            rows = np.arange(first_off, unknowns)
-            hessian[rows, rows] += np.sum(samples.valid) / np.square(self.noise) + 1.0 / np.square(self.offset)
-            gradient[rows] += np.sum(residuals, axis=0) / self.noise - off / np.square(self.offset)
+            mine = np.arange(first_off, unknowns)
+            hessian[mine, mine] += np.sum(samples.valid) / np.square(self.noise) + 1.0 / np.square(self.offset)
+            gradient[mine] += np.sum(residuals, axis=0) / self.noise - off / np.square(self.offset)
             cost += float(np.sum(np.square(off / self.offset)))
         if not np.isfinite(cost):
             return None
@@ -333,7 +343,16 @@ class WindowFit:
         return self.dynamics.derivatives(q, v, np.ascontiguousarray(inputs), whole)[1]
 
     def _segment(
-        self, g: Array, size: int, residuals: Array, valid: Array, begin: int, end: int, now: Array, h: Array, b: Array,
+        self,
+        g: Array,
+        size: int,
+        residuals: Array,
+        valid: Array,
+        begin: int,
+        end: int,
+        now: Array,
+        h: Array,
+        b: Array,
         cross: Array,
     ) -> None:
         """See `window_kernels.segment`; in NumPy where nothing is compiled."""

@@ -26,7 +26,7 @@ from retorque.work.jobs import progress
 
 CHECKPOINT = 10
 """Updates between checkpoints."""
-DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 4096
+DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 1024
 """Of PPO, as usual; a decision lasts `HOLD` samples, so that 0.99 looks 2 to 4 s ahead, as long as a swing takes."""
 DEVIATION = (-2.5, 0.0)
 """Bounds of the logarithm of the deviation of what is tried, as a share of the limit."""
@@ -140,7 +140,7 @@ class UniversalPolicy:
         self.task, self.settings, self.folder = task, settings, folder
         self.env = SwingEnv(task, settings.groups, settings.each, settings.length, settings.seed)
         self.network = UpOsi(task, self.env.dynamics.inputs)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=7e-4)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=5e-4)
         self.updates, self.reward = 0, 0.0
         if folder.checkpoint.exists():
             header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)

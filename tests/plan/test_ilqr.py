@@ -144,6 +144,24 @@ def test_a_search_swings_up_what_plain_ilqr_leaves_hanging(task: MpcTask, ilqr: 
     assert again is not None and again.horizon == found.horizon - 3 and planner.arrives(again)
 
 
+def test_a_plan_that_ends_a_little_off_is_brought_nearer_and_not_let_go() -> None:
+    arm = make_task("arm-inertia")
+    ilqr = ILQR(make_dynamics(arm.robot, arm.timestep, selection=arm.free.selection), PlannerSettings(horizon=100))
+    believed, found = (arm.free.whole(p) for p in (arm.free.guess, arm.free.lower + np.array([0.14, 0.067])))
+    ends = []
+    for reach in (0.1, EscapeSettings().reach):
+        escape = Escape(ilqr, arm.cost, EscapeSettings(reach=reach))
+        first = ilqr.solve(arm.start, escape.emphasised, np.zeros((200, 3)), p=believed, iterations=40)
+        assert first is not None
+        plan = ilqr.plan(first, 0.0, 0, 0)
+        for _ in range(5):
+            again = Planner(ilqr, arm.cost, escape).replan(plan, arm.start, 0.0, found)
+            assert again is not None
+            plan = again
+        ends.append(arm.distance(plan.states[-1]))
+    assert ends[1] < 1.0 < ends[0]
+
+
 def test_what_cannot_be_planned_is_refused(task: MpcTask) -> None:
     robot = task.robot
     endless = robot.with_links(tuple(replace(x, joint=replace(x.joint, torque_limit=np.inf)) for x in robot.links))

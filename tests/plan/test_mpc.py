@@ -56,6 +56,13 @@ def test_the_leak_of_the_public_code_is_there_and_makes_estimates_exact() -> Non
     assert np.max(np.abs(fair.estimates[2:] - fair.states[1:-1])) > 1e-4
 
 
+def test_a_constant_error_of_the_sensors_is_taken_out_of_the_state() -> None:
+    told = run_task(short("arm-centre", 70), RunSettings(noise="offset", seed=1000))
+    blind = run_task(short("arm-centre", 70), RunSettings(policy="oracle", noise="offset", seed=1000))
+    errors = [np.mean(np.abs(run.estimates[50:] - run.states[49:-1])) for run in (told, blind)]
+    assert errors[0] < 0.7 * errors[1], errors
+
+
 def report(state: Array, time: float, torque: Array) -> State:
     return State(time, state[:2].copy(), state[2:].copy(), torque)
 

@@ -26,7 +26,7 @@ def test_plans_models_and_samples_come_through_arrays() -> None:
         4,
     )
     head = np.array([0.5, 0.9, 0.0, 1.0, 12, 5])
-    model = model_of({"head": head, "p": np.ones(2), "deviation": np.zeros(2)})
+    model = model_of({"head": head, "p": np.ones(2), "deviation": np.zeros(2), "offset": np.ones(4)})
     assert model.changed and not model.exploring and model.window == 12 and model.version == 5
     valid = np.ones(3, dtype=bool)
     rows = {"head": np.array([2.0, 30]), "states": np.ones((3, 4)), "inputs": np.ones((2, 1)), "valid": valid}

@@ -40,6 +40,9 @@ class EscapeSettings:
     emphasis: float = 50.0
     """By how much the end counts more in plans that arrive: with the task's weights their effort would outweigh it, and
     the last stretch to the target would be put off again and again."""
+    reach: float = 3.0
+    """How far from the target such plans may end: one that a new estimate of the parameters has thrown off is brought
+    back there, instead of being let go."""
 
 
 class Escape:
@@ -62,6 +65,11 @@ class Escape:
     def merit(self, states: Array, steps: int) -> float:
         """What a plan of so many steps is worth: how far from the target it ends, and how late; less is better."""
         return self.cost.ending(states) + self.settings.price * steps * self.ilqr.dynamics.timestep
+
+    def cost_of(self, states: Array) -> QuadraticCost:
+        """What a plan is improved by that ended so far."""
+        near = np.linalg.norm(self.cost.error(states[-1])) < self.settings.reach
+        return self.emphasised if near else self.cost
 
     def reset(self) -> None:
         """Forget what earlier searches found."""

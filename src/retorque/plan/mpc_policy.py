@@ -94,7 +94,7 @@ class MpcPolicy:
         if self.smoothed == 0:
             return samples.states[-1]
         model = self.workers.model
-        recent = samples.last(self.smoothed + 1)
+        recent = samples.last(self.smoothed + 1).less(model.offset)
         found = self.fit.fit(recent, model.p, np.zeros((0, 0)), free=False, iterations=3)
         if found is None or not np.all(np.isfinite(found.state)):
             return samples.states[-1]

@@ -205,7 +205,13 @@ def _capacities(parts: Parts, length: int) -> dict[str, int]:
     d, size = parts.planner.ilqr.dynamics, parts.modeller.free.size
     row = d.states + d.inputs + 1
     plan = (LONGEST + 1) * (row + d.inputs * d.states)
-    numbers = {"history": (length + 1) * row, "plan": plan, "model": 2 * size, "planner_alive": 1, "modeller_alive": 1}
+    numbers = {
+        "history": (length + 1) * row,
+        "plan": plan,
+        "model": 2 * size + d.states,
+        "planner_alive": 1,
+        "modeller_alive": 1,
+    }
     return {key: 8 * count + NAMES for key, count in numbers.items()}
 
 
@@ -253,6 +259,7 @@ def model_of(found: Mapping[str, Array]) -> Model:
         changed=bool(changed),
         window=int(window),
         version=int(version),
+        offset=found["offset"],
     )
 
 
@@ -377,7 +384,8 @@ class ModellingJob:
             return
         model = self.modeller.update(samples)
         head = [model.time, model.confidence, model.exploring, model.changed, model.window, model.version]
-        publish(self.blocks["model"], head=np.array(head, dtype=float), p=model.p, deviation=model.deviation)
+        known = {"p": model.p, "deviation": model.deviation, "offset": np.asarray(model.offset)}
+        publish(self.blocks["model"], head=np.array(head, dtype=float), **known)
 
 
 WORK: dict[str, Callable[[Maker, dict[str, SharedRecord]], PlanningJob | ModellingJob]] = {

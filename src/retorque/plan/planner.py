@@ -72,8 +72,8 @@ class Planner:
             states, inputs, gains = last.shifted(start, horizon)
             around = (states, gains)
         chosen: Cost = self.cost if cost is None else cost
-        if cost is None and self.escape is not None and last is not None and self.arrives(last):
-            chosen = self.escape.emphasised
+        if cost is None and self.escape is not None and last is not None:
+            chosen = self.escape.cost_of(last.states)
         found = self.ilqr.solve(x, chosen, inputs, p=p, around=around, over=over)
         return None if found is None else self._made(found, start, parameters)
 

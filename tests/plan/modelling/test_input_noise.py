@@ -30,30 +30,37 @@ def _data(fit: WindowFit, p: Array, inputs: Array, pushes: Array) -> Samples:
     return Samples(0.0, STEPS, states, inputs, valid)
 
 
-def test_it_is_what_pushes_do_to_the_gradient() -> None:
+@pytest.mark.parametrize("offsets", [0, 4])
+def test_it_is_what_pushes_do_to_the_gradient(offsets: int) -> None:
     fit, p = _fit(0.1), np.array([1.2, 0.8])
     inputs = 10.0 * np.sin(np.arange(STEPS) / 6.0)[:, None]
+    fit.offset, off = fit.noise, np.zeros(offsets)
     starts = fit._starts(STEPS + 1)
     assert len(starts) == 3
 
     def gradient(samples: Samples) -> tuple[Array, Array]:
-        found = fit._evaluate(samples, starts, samples.states[starts], p, np.zeros((2, 2)), p, 2)
+        found = fit._evaluate(samples, starts, samples.states[starts], p, np.zeros((2, 2)), p, 2, off)
         assert found is not None
         return found[1], found[6]
 
-    expected, small = np.zeros((14, 14)), 1e-4
+    expected, small = np.zeros((14 + offsets, 14 + offsets)), 1e-4
+    always = np.zeros(14 + offsets)
     for step in range(STEPS):
         push = np.zeros((STEPS, 1))
         push[step] = small
         slope = (gradient(_data(fit, p, inputs, push))[0] - gradient(_data(fit, p, inputs, -push))[0]) / (2.0 * small)
         expected += 0.1**2 * np.outer(slope, slope)
+        always += 0.3 * slope
     still = _data(fit, p, inputs, np.zeros((STEPS, 1)))
     weights = 1.0 / np.square(fit.noise)
     columns = 2 * fit.dynamics.nv + fit.dynamics.inputs + fit.free.columns
     found = input_spread(
         *(gradient(still)[1], columns, fit.dynamics.timestep, weights, weights / TIE**2),
         *(still.valid, starts, np.array([0.1**2])),
+        constant=np.array([0.3**2]),
+        offsets=offsets > 0,
     )
+    expected += np.outer(always, always)
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-4 * np.abs(expected).max())
 
 
@@ -77,6 +84,11 @@ def test_bands_hold_with_it_and_are_too_narrow_without() -> None:
 def test_it_must_be_a_deviation() -> None:
     with pytest.raises(RetorqueError, match="0 or more"):
         _fit(-1.0)
+    good = _fit(0.0)
+    with pytest.raises(RetorqueError, match="0 or more"):
+        WindowFit(good.dynamics, good.free, good.noise, input_offset=np.nan)
+    with pytest.raises(RetorqueError, match="or all zero"):
+        WindowFit(good.dynamics, good.free, good.noise, offset=np.array([0.1, 0.0, 0.1, 0.1]))
 
 
 def test_samples_that_are_all_missing_are_not_predicted_and_few_of_many_may_be_chosen() -> None:

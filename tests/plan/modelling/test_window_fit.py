@@ -51,10 +51,28 @@ def test_errors_are_at_the_cramer_rao_bound_and_covariances_are_honest(fit: Wind
         errors.append(found.p - p)
         bounds.append(np.diag(np.linalg.inv(found.information)))
         off = np.concatenate([found.state - last, found.p - p])
-        squares.append(off @ np.linalg.pinv(found.state_covariance) @ off / len(off))
+        squares.append(off @ np.linalg.pinv(found.joint) @ off / len(off))
     ratio = np.sqrt(np.mean(np.square(errors) / bounds, axis=0))
     assert np.all(ratio < 1.3), ratio
     assert 0.7 < np.mean(squares) < 1.4
+
+
+@pytest.mark.parametrize("steps", [20, 60])
+def test_a_constant_error_of_the_sensors_is_fitted_and_covariances_are_honest(fit: WindowFit, steps: int) -> None:
+    wary = WindowFit(fit.dynamics, fit.free, fit.noise, FitSettings(iterations=20), offset=2.0 * fit.noise)
+    rng, squares, plain, known = np.random.default_rng(1002), [], [], []
+    for _ in range(30):
+        samples, p, last = window(fit, steps, rng)
+        error = wary.offset * rng.standard_normal(4)
+        biased = samples.less(-error)
+        found, unaware = (each.fit(biased, fit.free.guess, weak(fit)) for each in (wary, fit))
+        assert found is not None and unaware is not None
+        off = np.concatenate([found.state - last, found.offset - error, found.p - p])
+        squares.append(off @ np.linalg.pinv(found.joint) @ off / len(off))
+        plain.append(np.square((unaware.p - p) / np.sqrt(np.diag(unaware.covariance))))
+        known.append(np.square((found.p - p) / np.sqrt(np.diag(found.covariance))))
+    assert 0.7 < np.mean(squares) < 1.4
+    assert np.mean(known) < 1.5 < np.mean(plain)
 
 
 def test_segments_and_compiled_sums_change_nothing(fit: WindowFit, task: MpcTask) -> None:

@@ -107,7 +107,7 @@ class Information(Modeller):
             changed=changed,
             window=count,
             frozen=frozen,
-            state=found.state,
+            offset=found.offset,
         )
         return self._publish(model)
 

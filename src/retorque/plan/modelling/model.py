@@ -33,8 +33,8 @@ class Model:
     frozen: tuple[str, ...] = ()
     """Parameters that the window says nothing about."""
     version: int = 0
-    state: Array | None = None
-    """(2 n,) the state at that time, where the fit has one."""
+    offset: Array | float = 0.0
+    """(2 n,) by which sensors seem to be off, where that is fitted."""
 
 
 class Modeller(ABC):

@@ -31,6 +31,10 @@ class Samples:
         keep = len(self.states) - count
         return Samples(self.time, self.number, self.states[keep:], self.inputs[keep:], self.valid[keep:])
 
+    def less(self, offset: Array | float) -> Samples:
+        """Without a constant error of the sensors."""
+        return Samples(self.time, self.number, self.states - offset, self.inputs, self.valid)
+
     def before(self, back: int) -> Samples:
         """Without the newest `back` samples."""
         end = len(self.states) - back

@@ -1,7 +1,8 @@
 """The most likely first states and parameters of a window of samples: Gauss-Newton through simulated trajectories.
 
-    minimise over x_0 and p   sum over t of |(y_t - x_t(x_0, p)) / sigma|^2 + (p - p_0)' prior (p - p_0)
+    minimise over x_0, p, b   sum over t of |(y_t - b - x_t(x_0, p)) / sigma|^2 + |b / s|^2 + (p - p_0)' prior (p - p_0)
 
+where b is a constant error of the sensors, if they may have one.
 Long windows are cut into segments with a first state each, tied to the end of the segment before, so that no
 trajectory runs long enough for an error to grow.
 """
@@ -50,8 +51,10 @@ class FittedWindow:
     """(size, size) what the window alone says of them, first states unknown."""
     state: Array
     """(2 n,) at the newest sample."""
-    state_covariance: Array
-    """(2 n + size, 2 n + size) of that state and the parameters together."""
+    offset: Array
+    """(2 n,) by which sensors seem to be off; zero where none is fitted."""
+    joint: Array
+    """(2 n + offsets + size, ...) covariance of that state, the sensors' offsets (2 n or none) and the parameters."""
     residuals: Array
     """(T+1, 2 n) measured less fitted, in standard deviations; zero where nothing was measured."""
     converged: bool
@@ -71,11 +74,11 @@ class Prediction:
     covariance: Array
     """(count, count) of them as long as nothing has changed."""
     rows: Array
-    """(count, 2 n + size) their derivatives by the anchor's state and parameters."""
+    """(count, 2 n + offsets + size) their derivatives by the anchor's state, the offsets and the parameters."""
     p: Array
     """(size,) the anchor's parameters."""
     joint: Array
-    """(2 n + size, 2 n + size) covariance of its state and parameters."""
+    """(2 n + offsets + size, ...) covariance of these."""
 
 
 class WindowFit:
@@ -86,8 +89,11 @@ class WindowFit:
         free: what is unknown.
         noise: (2 n,) standard deviation of each number of a measured state.
         settings: iterations and segments.
-        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m]. The fit does not follow
-            it, but its covariance says what it does to the parameters.
+        input_noise: standard deviation of what the inputs are beside what was sent [N or N·m], at each step anew. The
+            fit does not follow it, but its covariance says what it does to the parameters.
+        input_offset: the same of what stays as it is.
+        offset: (2 n,) standard deviation of a constant error of each number of a measured state, fitted wherever
+            parameters are and the first state is; default: none.
     """
 
     def __init__(
@@ -98,16 +104,24 @@ class WindowFit:
         settings: FitSettings | None = None,
         *,
         input_noise: float = 0.0,
+        input_offset: float = 0.0,
+        offset: Array | None = None,
     ):
         if dynamics.passed:
             raise RetorqueError("windows are fitted for robots on a fixed base")
         noise = np.asarray(noise, dtype=float)
         if noise.shape != (2 * dynamics.nv,) or not np.all(noise > 0.0):
             raise RetorqueError(f"the noise must be {2 * dynamics.nv} standard deviations above zero")
-        if not 0.0 <= input_noise < np.inf:
-            raise RetorqueError("the inputs' noise must be a standard deviation of 0 or more")
-        self.dynamics, self.free, self.noise = dynamics, free, noise
+        if not (0.0 <= input_noise < np.inf and 0.0 <= input_offset < np.inf):
+            raise RetorqueError("the inputs' noise and offset must be standard deviations of 0 or more")
+        offset = np.zeros_like(noise) if offset is None else np.asarray(offset, dtype=float)
+        if offset.shape != noise.shape or not (np.all(offset > 0.0) or np.all(offset == 0.0)):
+            raise RetorqueError(
+                f"the sensors' offsets must be {len(noise)} standard deviations above zero, or all zero"
+            )
+        self.dynamics, self.free, self.noise, self.offset = dynamics, free, noise, offset
         self._input_variance = np.full(dynamics.inputs, float(input_noise) ** 2)
+        self._input_constant = np.full(dynamics.inputs, float(input_offset) ** 2)
         self.settings = settings or FitSettings()
         self._passes = make_passes(dynamics, np.full(dynamics.inputs, 1e9))
         self._kernels = load_kernels("window_kernels") if isinstance(dynamics, TreeDynamics) else None
@@ -143,10 +157,11 @@ class WindowFit:
         centre = p if centre is None else centre
         size = self.free.size if free else 0
         mobile = not known_first
-        best = self._evaluate(samples, starts, states, p, prior, centre, size)
+        off = np.zeros(states.shape[1] if size and mobile and self.offset.any() else 0)
+        best = self._evaluate(samples, starts, states, p, prior, centre, size, off)
         if best is None:
             states = samples.states[starts].copy()
-            best = self._evaluate(samples, starts, states, p, prior, centre, size)
+            best = self._evaluate(samples, starts, states, p, prior, centre, size, off)
         if best is None:
             return None
         damping, converged = 1e-6, False
@@ -160,8 +175,9 @@ class WindowFit:
             if change is None:
                 break
             new_p = self.free.clip(p + change[:size]) if free else p
-            new_states = states + change[size:].reshape(states.shape)
-            tried = self._evaluate(samples, starts, new_states, new_p, prior, centre, size)
+            new_states = states + change[size : size + states.size].reshape(states.shape)
+            new_off = off + change[size + states.size :]
+            tried = self._evaluate(samples, starts, new_states, new_p, prior, centre, size, new_off)
             if tried is None or tried[2] > cost + 1e-9:
                 damping = max(1e-3, 10.0 * damping)
                 if damping > 1e6:
@@ -169,23 +185,26 @@ class WindowFit:
                 continue
             spread = np.sqrt(1.0 / np.maximum(np.diag(hessian), 1e-300))
             converged = bool(np.max(np.abs(change) / spread) < self.settings.tolerance) or cost - tried[2] < 1e-6 * cost
-            p, states, best, damping = new_p, new_states, tried, 0.1 * damping
+            p, states, off, best, damping = new_p, new_states, new_off, tried, 0.1 * damping
             if converged:
                 break
         spread_by = None
-        if size and mobile and self._input_variance.any():
+        if size and mobile and (self._input_variance.any() or self._input_constant.any()):
             columns = 2 * self.dynamics.nv + self.dynamics.inputs + self.free.columns
             weights = 1.0 / np.square(self.noise)
             ties = weights / TIE**2
-            step, variance = self.dynamics.timestep, self._input_variance
-            spread_by = input_spread(best[6], columns, step, weights, ties, samples.valid, starts, variance)
-        return self._result(best, p, size, converged, spread_by)
+            spread_by = input_spread(
+                *(best[6], columns, self.dynamics.timestep, weights, ties, samples.valid, starts, self._input_variance),
+                constant=self._input_constant,
+                offsets=len(off) > 0,
+            )
+        return self._result(best, p, off, size, converged, spread_by)
 
     def iteration(self, samples: Samples, p: Array, prior: Array) -> Array | None:
         """The change (size + 2 n segments,) of one Gauss-Newton iteration, as `fit` repeats it: for timing it."""
         starts = self._starts(len(samples.states))
         states = samples.states[starts]
-        found = self._evaluate(samples, starts, states, p, prior, p, self.free.size)
+        found = self._evaluate(samples, starts, states, p, prior, p, self.free.size, np.zeros(0))
         if found is None:
             return None
         return _step(found[0], found[1], 0.0, self.free.size, p, self.free, True, states.shape[1])
@@ -211,34 +230,45 @@ class WindowFit:
             keep &= chosen
         if not keep.any():
             return None
-        known = width + self.free.size  # then a column for each input of each step, where inputs are noisy
+        offsets = len(anchor.joint) - width - self.free.size
+        known = width + offsets + self.free.size  # then a column for each input of each step, where inputs are noisy
         noisy = d.inputs if self._input_variance.any() else 0
         by_p, pushes = by_p[:, :, self.free.columns], b * np.sqrt(self._input_variance)
         now = np.eye(width, known + steps * noisy)
         kept = []
         for t in range(steps):
             now = a[t] @ now
-            now[:, width:known] += by_p[t]
+            now[:, width + offsets : known] += by_p[t]
             if noisy:
                 now[:, known + t * noisy : known + (t + 1) * noisy] = pushes[t]
             if keep[t]:
                 kept.append(now)
-        errors = ((samples.states[1:] - path[1:]) / self.noise)[keep].ravel()
-        every = (np.array(kept) / self.noise[:, None]).reshape(len(errors), -1)
+        errors = ((samples.states[1:] - anchor.offset - path[1:]) / self.noise)[keep].ravel()
+        changes = np.array(kept)
+        changes[:, range(offsets), range(width, width + offsets)] = 1.0
+        every = (changes / self.noise[:, None]).reshape(len(errors), -1)
         rows, pushed = every[:, :known], every[:, known:]
-        covariance = np.eye(len(errors)) + rows @ anchor.state_covariance @ rows.T + pushed @ pushed.T
-        return Prediction(errors, covariance, rows, anchor.p, anchor.state_covariance)
+        covariance = np.eye(len(errors)) + rows @ anchor.joint @ rows.T + pushed @ pushed.T
+        return Prediction(errors, covariance, rows, anchor.p, anchor.joint)
 
     def _starts(self, count: int) -> list[int]:
         segments = max(1, -(-(count - 1) // self.settings.segment))
         return [round(k * (count - 1) / segments) for k in range(segments)]
 
     def _evaluate(
-        self, samples: Samples, starts: list[int], states: Array, p: Array, prior: Array, centre: Array, size: int
+        self,
+        samples: Samples,
+        starts: list[int],
+        states: Array,
+        p: Array,
+        prior: Array,
+        centre: Array,
+        size: int,
+        off: Array,
     ) -> tuple[Array, Array, float, Array, Array, Array, Array] | None:
         """Normal equations, cost, residuals, newest state, its sensitivity, and derivatives of accelerations.
 
-        Unknowns are (p, first states).
+        Unknowns are (p, first states, offsets of the sensors).
         """
         width = states.shape[1]
         whole = self.free.whole(p)
@@ -251,10 +281,11 @@ class WindowFit:
             path.append(part)
         trajectory = np.concatenate([part[:-1] for part in path] + [path[-1][-1:]])
         changes = self._derivatives(trajectory, samples.inputs, whole)
-        unknowns = size + states.size
+        first_off = size + states.size
+        unknowns = first_off + len(off)
         ties: list[tuple[Array, Array]] = []
         hessian, gradient, cost = np.zeros((unknowns, unknowns)), np.zeros(unknowns), 0.0
-        residuals = (samples.states - trajectory) / self.noise
+        residuals = ((samples.states - off if len(off) else samples.states) - trajectory) / self.noise
         residuals[~samples.valid] = 0.0
         now = np.zeros((width, size + width))
         for k, (begin, end) in enumerate(zip(starts, ends, strict=True)):
@@ -262,10 +293,14 @@ class WindowFit:
             now[:, size:] = np.eye(width)
             last = end + 1 if k == len(starts) - 1 else end
             part, slope = np.zeros((size + width, size + width)), np.zeros(size + width)
-            self._segment(changes, size, residuals, samples.valid, begin, last, now, part, slope)
+            cross = np.zeros((width, size + width))
+            self._segment(changes, size, residuals, samples.valid, begin, last, now, part, slope, cross)
             where = np.concatenate([np.arange(size), size + k * width + np.arange(width)])
             hessian[np.ix_(where, where)] += part
             gradient[where] += slope
+            if len(off):
+                hessian[first_off:, where] += cross
+                hessian[where, first_off:] += cross.T
             if k + 1 < len(starts):
                 ties.append((now, (states[k + 1] - path[k][-1]) / (TIE * self.noise)))
         for k, (end_change, gap) in enumerate(ties):
@@ -282,10 +317,15 @@ class WindowFit:
             hessian[:size, :size] += prior
             gradient[:size] -= prior @ (p - centre)
             cost += float((p - centre) @ prior @ (p - centre))
+        if len(off):
+            mine = np.arange(first_off, unknowns)
+            hessian[mine, mine] += np.sum(samples.valid) / np.square(self.noise) + 1.0 / np.square(self.offset)
+            gradient[mine] += np.sum(residuals, axis=0) / self.noise - off / np.square(self.offset)
+            cost += float(np.sum(np.square(off / self.offset)))
         if not np.isfinite(cost):
             return None
         newest = np.zeros((width, unknowns))
-        newest[:, :size], newest[:, unknowns - width :] = now[:, :size], now[:, size:]
+        newest[:, :size], newest[:, first_off - width : first_off] = now[:, :size], now[:, size:]
         return hessian, gradient, cost, residuals, trajectory[-1], newest, changes
 
     def _path(self, x: Array, inputs: Array, whole: Array) -> Array | None:
@@ -303,20 +343,31 @@ class WindowFit:
         return self.dynamics.derivatives(q, v, np.ascontiguousarray(inputs), whole)[1]
 
     def _segment(
-        self, g: Array, size: int, residuals: Array, valid: Array, begin: int, end: int, now: Array, h: Array, b: Array
+        self,
+        g: Array,
+        size: int,
+        residuals: Array,
+        valid: Array,
+        begin: int,
+        end: int,
+        now: Array,
+        h: Array,
+        b: Array,
+        cross: Array,
     ) -> None:
         """See `window_kernels.segment`; in NumPy where nothing is compiled."""
         d = self.dynamics
         columns = (2 * d.nv + d.inputs + self.free.columns)[:size]
         if self._kernels is not None:
             flags = valid.astype(np.int64)
-            self._kernels.segment(g, columns, d.timestep, residuals, self.noise, flags, begin, end, now, h, b)
+            self._kernels.segment(g, columns, d.timestep, residuals, self.noise, flags, begin, end, now, h, b, cross)
             return
         n = d.nv
         for t in range(begin, end):
             if valid[t]:
                 rows = now / self.noise[:, None]
                 h += rows.T @ rows
+                cross += rows / self.noise[:, None]
                 b += rows.T @ residuals[t]
             if t == len(g):
                 break
@@ -329,6 +380,7 @@ class WindowFit:
         self,
         best: tuple[Array, Array, float, Array, Array, Array, Array],
         p: Array,
+        off: Array,
         size: int,
         converged: bool,
         spread: Array | None,
@@ -338,15 +390,17 @@ class WindowFit:
         covariance = scale[:, None] * np.linalg.pinv(hessian * scale * scale[:, None], rcond=1e-12) * scale
         if spread is not None:
             covariance = covariance + covariance @ spread @ covariance
-        width = len(state)
-        rows = np.zeros((width + self.free.size, len(hessian)))
+        width, offsets = len(state), len(off)
+        rows = np.zeros((width + offsets + self.free.size, len(hessian)))
         rows[:width] = newest
-        rows[width : width + size, :size] = np.eye(size)
+        rows[width : width + offsets, len(hessian) - offsets :] = np.eye(offsets)
+        rows[width + offsets : width + offsets + size, :size] = np.eye(size)
         joint = rows @ covariance @ rows.T
         states = hessian[size:, size:]
         cross = hessian[:size, size:]
         information = hessian[:size, :size] - cross @ np.linalg.pinv(states, rcond=1e-12) @ cross.T
-        return FittedWindow(p, covariance[:size, :size], information, state, joint, residuals, converged)
+        off = off if offsets else np.zeros(width)
+        return FittedWindow(p, covariance[:size, :size], information, state, off, joint, residuals, converged)
 
 
 def _step(

@@ -168,7 +168,14 @@ def make_modeller(task: MpcTask, policy: str, fit: WindowFit, truth: Callable[[]
 def make_parts(task: MpcTask, settings: RunSettings, truth: Callable[[], Array]) -> tuple[Parts, WindowFit]:
     """Planner, modeller and start rule of a task, and what smooths its windows."""
     dynamics = make_dynamics(task.robot, task.timestep, selection=task.free.selection)
-    fit = WindowFit(dynamics, task.free, np.full(2 * task.robot.n, task.noise), input_noise=task.noise)
+    noise = np.full(2 * task.robot.n, task.noise)
+    constant = 1.0 if settings.noise == "offset" else 0.0  # which kind it is is known of a sensor, as its size is
+    fit = WindowFit(
+        *(dynamics, task.free, noise),
+        input_noise=task.noise,
+        input_offset=constant * task.noise,
+        offset=constant * noise,
+    )
     ilqr = ILQR(dynamics, PlannerSettings(horizon=task.horizon))
     planner = Planner(ilqr, task.cost, Escape(ilqr, task.cost, task.escape, settings.seed))
     modeller = make_modeller(task, settings.policy, fit, truth)

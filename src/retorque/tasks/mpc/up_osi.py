@@ -25,6 +25,8 @@ ON_BOARD = ("cartpole",)
 """Tasks with weights on board."""
 HOLD = 4
 """Samples for which an input is kept: noise that is tried for one sample of 5 or 10 ms moves no pole."""
+HISTORY = 30
+"""Samples that the parameters are read off: over the 5 or 10 of the planners' window nobody can tell masses apart."""
 Layers = list[tuple[Array, Array]]
 
 
@@ -52,7 +54,7 @@ class UpOsiNetwork:
         self.task = task
         seen = observation(task, np.zeros(2 * task.robot.n)).size
         motors = int(np.sum(task.robot.torque_limit > 0.0))
-        wide = (seen + task.free.size, (task.samples + 1) * seen + task.samples * motors)
+        wide = (seen + task.free.size, (HISTORY + 1) * seen + HISTORY * motors)
         narrow = (motors, task.free.size)
         for part, layers, i, o in zip(("policy", "identification"), self._both, wide, narrow, strict=True):
             if not layers or layers[0][0].shape[0] != i or layers[-1][0].shape[1] != o:
@@ -92,7 +94,7 @@ def load_up_osi(task: MpcTask, path: Path | None = None) -> UpOsiNetwork:
 
 def save_up_osi(path: Path, tensors: dict[str, Array], task: MpcTask, made: dict[str, Any]) -> Path:
     """Write the networks of a task whole."""
-    shape = {"samples": task.samples, "parameters": list(task.free.labels)}
+    shape = {"samples": HISTORY, "parameters": list(task.free.labels)}
     header = weights_header([task.robot], shape, made, only=task.robot.name, rate=1.0 / task.timestep)
     return save_network(path, tensors, NETWORK, FORMAT, header)
 
@@ -130,12 +132,11 @@ class UpOsiPolicy:
         if np.isfinite(measured).all():
             self.estimate = measured if self.truth is None else self.truth
         sent = np.asarray(state.torque, dtype=float)[self.dynamics.actuated]
-        self._states = [*self._states, self.estimate][-self.task.samples - 1 :]
-        self._shares = [*self._shares, sent / self.dynamics.input_limit][-self.task.samples :]
-        if len(self._states) > self.task.samples:
+        self._states = [*self._states, self.estimate][-HISTORY - 1 :]
+        self._shares = [*self._shares, sent / self.dynamics.input_limit][-HISTORY:]
+        if len(self._states) > HISTORY:
             p = self.network.identify(np.array(self._states), np.array(self._shares))
-            window = self.task.samples
-            self.model = replace(self.model, p=p, time=state.time, window=window, version=self.model.version + 1)
+            self.model = replace(self.model, p=p, time=state.time, window=HISTORY, version=self.model.version + 1)
         if self._ticks % HOLD == 0:
             self._share = self.network.act(self.estimate, self.model.p)
         self._ticks += 1

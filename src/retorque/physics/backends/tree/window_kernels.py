@@ -10,8 +10,8 @@ from retorque.physics.backends.tree import (
 from retorque.physics.backends.tree.kernel import F1, F2, F3, I1, kernel
 
 
-@kernel(f"void({F3}, {I1}, float64, {F2}, {F1}, {I1}, int64, int64, {F2}, {F2}, {F1})")
-def segment(g, columns, step, residuals, noise, valid, begin, end, now, hessian, gradient):
+@kernel(f"void({F3}, {I1}, float64, {F2}, {F1}, {I1}, int64, int64, {F2}, {F2}, {F1}, {F2})")
+def segment(g, columns, step, residuals, noise, valid, begin, end, now, hessian, gradient, cross):
     """Carry a segment's sensitivity through its samples, and add up what they say.
 
     Args:
@@ -25,6 +25,7 @@ def segment(g, columns, step, residuals, noise, valid, begin, end, now, hessian,
         now: (2 n, size + 2 n) derivative of the state by parameters and first state; holds that of sample `end - 1`
             afterwards, or of sample `end` where there is one.
         hessian, gradient: (size + 2 n, size + 2 n), (size + 2 n,), added to.
+        cross: (2 n, size + 2 n), added to: the rows of the Hessian of what is added to each measured state.
     """
     n, size = g.shape[1], len(columns)
     width = size + 2 * n
@@ -39,6 +40,7 @@ def segment(g, columns, step, residuals, noise, valid, begin, end, now, hessian,
                     row[j] = now[i, j] * share
                 for j in range(width):
                     value = row[j]
+                    cross[i, j] += share * value
                     gradient[j] += value * left
                     if value != 0.0:
                         for k in range(width):

@@ -18,7 +18,7 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.tasks.mpc.training.swing_env import SwingEnv
-from retorque.tasks.mpc.up_osi import HOLD, UP_OSI_TASKS, observation, save_up_osi
+from retorque.tasks.mpc.up_osi import HISTORY, HOLD, UP_OSI_TASKS, observation, save_up_osi
 from retorque.work.array import Array
 from retorque.work.checks import check_between
 from retorque.work.errors import unknown
@@ -26,8 +26,10 @@ from retorque.work.jobs import progress
 
 CHECKPOINT = 10
 """Updates between checkpoints."""
-DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 4096
+DISCOUNT, TRACE, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 4, 1024
 """Of PPO, as usual; a decision lasts `HOLD` samples, so that 0.99 looks 2 to 4 s ahead, as long as a swing takes."""
+DEVIATION = (-2.5, 0.0)
+"""Bounds of the logarithm of the deviation of what is tried, as a share of the limit."""
 ROUNDS = 3
 """Of identification: data of the policy told the truth first, then of the policy told what was identified."""
 
@@ -70,9 +72,13 @@ class UpOsi(nn.Module):
         self.policy = perceptron(seen + task.free.size, 64, 64, motors, between=nn.Tanh)
         self.value = perceptron(seen + task.free.size, 64, 64, 1, between=nn.Tanh)
         self.identification = perceptron(
-            (task.samples + 1) * seen + task.samples * motors, 64, 64, task.free.size, between=nn.Tanh
+            (HISTORY + 1) * seen + HISTORY * motors, 64, 64, task.free.size, between=nn.Tanh
         )
-        self.log_deviation = nn.Parameter(torch.full((motors,), -0.5))
+        self.log_deviation = perceptron(seen + task.free.size, 64, motors, between=nn.Tanh)
+
+    def spread(self, told: Tensor) -> torch.distributions.Normal:
+        """What is tried: how far from the policy depends on the masses, as what moves one robot throws another away."""
+        return torch.distributions.Normal(self.policy(told), self.log_deviation(told).clamp(*DEVIATION).exp())
 
 
 def train(settings: UpOsiTraining) -> Path:
@@ -134,7 +140,7 @@ class UniversalPolicy:
         self.task, self.settings, self.folder = task, settings, folder
         self.env = SwingEnv(task, settings.groups, settings.each, settings.length, settings.seed)
         self.network = UpOsi(task, self.env.dynamics.inputs)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=7e-4)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=5e-4)
         self.updates, self.reward = 0, 0.0
         if folder.checkpoint.exists():
             header, _ = load_checkpoint(folder.checkpoint, self.network, self.optimiser)
@@ -186,12 +192,11 @@ class UniversalPolicy:
         network, env = self.network, self.env
         kept: list[tuple[Tensor, ...]] = []
         with torch.no_grad():
-            deviation = network.log_deviation.exp()
             told = self._told(env.measured, env.parameters)
             for _ in range(self.settings.horizon):
-                mean = network.policy(told)
-                tried = mean + deviation * torch.randn(mean.shape, generator=generator)
-                likely = torch.distributions.Normal(mean, deviation).log_prob(tried).sum(-1)
+                spread = network.spread(told)
+                tried = spread.mean + spread.stddev * torch.randn(spread.mean.shape, generator=generator)
+                likely = spread.log_prob(tried).sum(-1)
                 reward, gone, over = self._held(tried.numpy().astype(float))
                 after = self._told(env.measured, env.parameters)
                 flags = torch.as_tensor(gone.astype(np.float32)), torch.full((env.trials,), float(over))
@@ -228,13 +233,10 @@ class UniversalPolicy:
         gain = standardised(rollout.gain)
         for _ in range(EPOCHS):
             for rows in torch.randperm(len(told), generator=generator).split(MINIBATCH):
-                spread = torch.distributions.Normal(self.network.policy(told[rows]), self.network.log_deviation.exp())
-                ratio = torch.exp(spread.log_prob(tried[rows]).sum(-1) - likely[rows])
+                ratio = torch.exp(self.network.spread(told[rows]).log_prob(tried[rows]).sum(-1) - likely[rows])
                 wrong = nn.functional.mse_loss(self.network.value(told[rows])[:, 0], wanted[rows])
                 loss = wrong - clipped_gain(ratio, gain[rows], CLIP)
                 descend(loss, self.network.parameters(), self.optimiser, 0.5)
-                with torch.no_grad():
-                    self.network.log_deviation.clamp_(-2.0, 0.0)
 
     def identify(self) -> float:
         """Learn to read the parameters off the newest samples; its RMS error as a share of the bounds' width."""
@@ -264,7 +266,7 @@ class UniversalPolicy:
 
     def _episode(self, *, told_truth: bool) -> tuple[Tensor, Tensor]:
         """Windows (rows, ...) of one episode of all robots, every eighth step, and their parameters as shares."""
-        env, free, samples = self.env, self.task.free, self.task.samples
+        env, free, samples = self.env, self.task.free, HISTORY
         env.restart()
         truth = torch.as_tensor(2.0 * (env.parameters - free.lower) / free.span - 1.0, dtype=torch.float32)
         states, shares = [env.measured], [np.zeros((env.trials, env.dynamics.inputs))] * samples

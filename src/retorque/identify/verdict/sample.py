@@ -64,8 +64,8 @@ def thinned(motion: Motion, samples: int = THINNED) -> Array:
 def shifted(motion: Motion, at: Array, seconds: float) -> tuple[Array, Array]:
     """Torque (samples, n) at some indices, read `seconds` later, and which indices have one."""
     period = float(np.median(np.diff(motion.time)))
-    whole = int(np.floor(seconds / period))
-    part = seconds / period - whole
+    whole = int(np.floor(seconds / period + 1e-6))  # whole rows stay whole, whatever their quotient rounds to
+    part = max(0.0, seconds / period - whole)
     there = (at + whole >= 0) & (at + whole + 1 < len(motion))
     first = np.clip(at + whole, 0, len(motion) - 2)
     there &= np.abs(motion.time[first] - motion.time[at] - whole * period) < 1.5 * period

@@ -40,7 +40,7 @@ class UpOsiTraining:
 
     task: str = "cartpole"
     """cartpole or double-pendulum."""
-    steps: int = 12_000_000
+    steps: int = 26_000_000
     """Steps of all robots while the policy learns."""
     episodes: int = 4
     """Episodes of all robots in each round of identification."""
@@ -87,7 +87,8 @@ def train(settings: UpOsiTraining) -> Path:
         raise unknown("task of UP-OSI", settings.task, UP_OSI_TASKS)
     check_between("--steps", settings.steps, 1, 10_000_000_000)
     check_between("--episodes", settings.episodes, 1, 1000)
-    for name in ("groups", "each", "length", "horizon"):
+    check_between("--length", settings.length, 2 * HISTORY, 65536)
+    for name in ("groups", "each", "horizon"):
         check_between(f"--{name}", getattr(settings, name), 2, 65536)
     compile_with_progress()
     same = {name: value for name, value in asdict(settings).items() if name not in ("out", "steps")}

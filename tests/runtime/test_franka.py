@@ -52,21 +52,6 @@ def test_recursive_moves_the_arm_as_the_ideal_one_where_direct_is_degrees_off(
     assert np.abs(np.diff(found.ticks["command"], axis=0)).max() < 2.0  # nothing jumped
 
 
-def test_a_second_run_goes_on_from_what_the_first_has_learnt(
-    fake: Callable, loopback: Callable[[], str], tmp_path: Path
-) -> None:
-    box = fake("franka", "--host", loopback(), "--lockstep", "--seed", "0")
-    kept = tmp_path / "learnt.safetensors"
-    cold = _drive(box.address, "recursive", 1.0, learnt=kept)
-    warm = _drive(box.address, "recursive", 1.0, start=kept, learnt=tmp_path / "none" / "there.safetensors")
-    assert cold.error_deg is not None and warm.error_deg is not None
-    assert warm.error_deg["all"] < 0.5 * cold.error_deg["all"]
-    assert any(str(kept) in line for line in cold.words)
-    assert any("not saved" in line for line in warm.words)  # the report is there all the same
-    with pytest.raises(RetorqueError, match="learn here"):
-        _drive(box.address, "recursive", 1.0, start=kept, learn="process")
-
-
 def test_watching_sends_nothing_and_scores_what_the_robot_reports(
     fake: Callable, loopback: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ from retorque.runtime.realtime import Pacer, RealtimeSettings, realtime
 from retorque.runtime.recording.recorder import Recorder
 from retorque.simulate.target import Target
 from retorque.work.checks import check_between
-from retorque.work.errors import RetorqueError, unknown
+from retorque.work.errors import unknown
 from retorque.work.outcome import Outcome
 
 STALE_AFTER = 0.08
@@ -90,10 +90,6 @@ class DriveSettings:
     """SCHED_FIFO priority, 1 to 99; 0: the usual scheduling class."""
     core: int = -1
     """Processor core to stay on; -1: any."""
-    start: Path | None = None
-    """Go on from what an earlier run wrote with --learnt, instead of knowing nothing."""
-    learnt: Path | None = None
-    """Write what was learnt here at the end, however the run ends."""
     record: Path | None = None
     """Record every tick into this MCAP file."""
     json: Path | None = None
@@ -164,9 +160,6 @@ def run_drive(settings: DriveSettings) -> DriveReport:
             weights=None if settings.weights is None else str(settings.weights),
         )
         supervisor = _supervisor(settings, spec, robot, stack)
-        if settings.start is not None:
-            supervisor.load(settings.start)
-            supervisor.carry()  # another clock, another motion, the same robot
         recorder = None
         if settings.record is not None:
             about = {"driver": settings.driver, "adapter": settings.adapter, "acting": settings.act}
@@ -200,8 +193,6 @@ def _supervisor(
             return fast
         if settings.learn == "inline" or not adapter.learn_every:
             return made
-    if settings.start is not None or settings.learnt is not None:
-        raise RetorqueError("what is learnt elsewhere can be neither saved nor loaded here; learn here: --learn inline")
     link: LearnerLink
     if settings.learn in ("auto", "process"):
         link = ProcessLink(spec, robot)
@@ -256,20 +247,9 @@ def _run(
             ended = "by hand"
         finally:
             driver.stop()
-    if settings.learnt is not None:
-        granted = [*granted, _save_learnt(supervisor, settings.learnt)]
     if motion is not None:
         watch.compare(_ideal_run(robot, driver.timestep, motion, watch))
     return DriveReport.of(settings, driver, supervisor, learner.beliefs, watch, pacer, recorder, granted, ended)
-
-
-def _save_learnt(supervisor: Supervisor | CompiledSupervisor, path: Path) -> str:
-    """Save it, whole or not at all: a line for the report, which a full disk must not cost the reader."""
-    try:
-        supervisor.save(path)
-    except RetorqueError as error:
-        return f"what was learnt is not saved: {error}"
-    return f"what was learnt is in {path}; --start {path} goes on from it"
 
 
 def _first_report(driver: Driver) -> State:

@@ -68,7 +68,7 @@ ADAPTERS: dict[str, tuple[str, str]] = {
     ),
     "tam-paper": (
         "retorque.adapt.tam.adapter:PaperTam",
-        "TAM with the paper's own inputs and loss, a small encoder trained for an hour: for comparison, not for use",
+        "TAM with the paper's own inputs and loss, a small encoder trained for minutes: for comparison, not for use",
     ),
     "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),

@@ -36,6 +36,8 @@ SILENCE = 0.2
 """Time without a new report after which the robot counts as gone [s]."""
 LOOK = 0.0001
 """Time between two looks for a new report [s]."""
+BEHIND = 3
+"""Reports to wait for a cause after a refused torque: torques and reports have connections of their own."""
 LEFT: list[tuple[Any, Any]] = []
 """Clients of robots that are out of reach: ur_rtde crashes when it is taken down while it tries to reconnect."""
 NO_FRICTION = [0.0] * JOINTS
@@ -93,14 +95,9 @@ class UniversalRobot(Driver):
             raise RobotStopped(f"the arm takes no program: {error}; is it in remote control?") from error
 
     def _report(self) -> State:
-        receive, until = self._receive, time.monotonic() + SILENCE
-        while (stamp := receive.getTimestamp()) == self._stamp:
-            if time.monotonic() > until:
-                self._lost = True
-                raise RobotStopped("the arm has fallen silent: no reports come; check the network and the controller")
-            time.sleep(LOOK)
-        self._stamp = stamp
-        self._check(receive.getSafetyStatusBits())
+        self._await()
+        self._check()
+        receive, stamp = self._receive, self._stamp
         position, velocity = np.array(receive.getActualQ()), np.array(receive.getActualQd())
         if self.acting:
             torque = self._goal
@@ -108,19 +105,36 @@ class UniversalRobot(Driver):
             torque = np.array(receive.getTargetMoment()) - self._body.gravity(position)
         return State(stamp, position, velocity, torque)
 
-    def _check(self, safety: int) -> None:
-        """Raise where the arm has stopped by itself."""
+    def _await(self) -> None:
+        """Wait for the next report."""
+        until = time.monotonic() + SILENCE
+        while (stamp := self._receive.getTimestamp()) == self._stamp:
+            if time.monotonic() > until:
+                self._lost = True
+                raise RobotStopped("the arm has fallen silent: no reports come; check the network and the controller")
+            time.sleep(LOOK)
+        self._stamp = stamp
+
+    def _check(self) -> None:
+        """Raise where the arm has stopped by itself, with the cause."""
+        halted = self.acting and not self._receive.getRobotStatus() & wire.RUNNING
+        if halted:  # ur_rtde hands a report over field by field: the next one surely has the cause
+            self._await()
+        safety = self._receive.getSafetyStatusBits()
         if safety & wire.EMERGENCY:
             raise RobotStopped("the arm has stopped: emergency stop; release it and start the arm again")
         if safety & wire.PROTECTIVE:
             raise RobotStopped("the arm has stopped: protective stop; clear the cause and unlock it at the pendant")
-        if self.acting and not self._receive.getRobotStatus() & wire.RUNNING:
+        if halted:
             self._lost = not self._receive.isConnected()
             raise RobotStopped("the arm has stopped: its program no longer runs; look at the pendant's log")
 
     def _send(self, torque: Array) -> None:
         self._goal = torque
         if not self._control.directTorque(torque.tolist(), NO_FRICTION, NO_FRICTION):
+            for _ in range(BEHIND):
+                self._await()
+                self._check()
             raise RobotStopped("the arm takes no more torques: its program has ended; look at the pendant's log")
 
     def _end(self) -> None:

@@ -38,10 +38,11 @@ LASTING, TOUCHED = 0.4, 1.2
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 UNSEEN = 0.25
-"""... as is one that would not begin a dispute, where the network has seen no push for so long [s]."""
+"""... as is one that would not begin a dispute, where the network has seen no push for so long [s]; on a robot that is
+not quick it must be below `SURPRISED`: it may still be pressing on something."""
 STRADDLE = 0.04
 """Equations so soon after a change average over it: they are not weighed [s]."""
-CERTAIN, PATIENCE = 4.5, 0.25
+CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
 CARRIED = (1.35, 0.2)
@@ -67,8 +68,6 @@ TOUCH = 0.15
 """Standard deviation of a lasting touch's torques, as a share of the torque limits."""
 WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
-WORSE = 2.0
-"""How many times its distance before the touch an estimate may have that learns on under it: else it was led astray."""
 BUDGET = 0.3
 """Own torque beyond the estimate that is cancelled while something is disputed [units]."""
 
@@ -173,7 +172,7 @@ class Default(TamRecursive):
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
-        astray = self.disputed & self._under_touch & (distance > WORSE * before + SUSPECT)
+        astray = self.disputed & self._under_touch & (distance > before + SUSPECT)
         self._under_touch &= ~astray
         self._disputed_for[astray] = YOUNG[1]
         for back, age in (((begins & ~sudden & ~wrong) | astray, 0), (lasts & ripe, SUDDEN)):
@@ -250,7 +249,8 @@ class Default(TamRecursive):
             self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
-        unseen = (distance < SUSPECT) & (self._unseen_for > UNSEEN)
+        small = distance < np.where(self._fastest > QUICK, SUSPECT, SURPRISED)
+        unseen = small & (self._unseen_for > UNSEEN)
         over = self.disputed & ~self._touching & (((distance < CLEAR) & self._explanations.over) | unseen)
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
         ended = self.disputed & (self._calm_for >= CALM)

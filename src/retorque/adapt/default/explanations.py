@@ -17,7 +17,7 @@ HAND_FORCE, HAND_MOMENT = 25.0, 2.5
 """Standard deviations of a wrench at the hand [N, N·m], for an arm of the Panda's strength."""
 ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
-PUSH_MEMORY, PULSE_MEMORY = 1.5, 0.15
+PUSH_MEMORY, PULSE_MEMORY = 2.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""

@@ -78,7 +78,6 @@ def default_constants(adapter: Default) -> Constants:
         "drift_share": adapter._drift_share,
         "felt_fade": felt_torque.FADE,
         "felt_lead": felt_torque.LEAD,
-        "worse": default.WORSE,
         "touch_size": default.TOUCH,
         "young_from": default.YOUNG[0],
         "young_to": default.YOUNG[1],

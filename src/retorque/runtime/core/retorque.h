@@ -155,7 +155,6 @@ typedef struct {
   double still, quick;       /* [rad/s] */
   double drift_share;        /* of a new velocity in the smoothed one */
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
-  double worse;              /* how many times its distance before a touch an estimate may have under it */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
 } rt_default;

@@ -204,7 +204,8 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
-  const int unseen = distance < d->suspect && s->unseen_for > d->unseen;
+  const double small = s->fastest > d->quick ? d->suspect : d->surprised;
+  const int unseen = distance < small && s->unseen_for > d->unseen;
   const int gone = (distance < d->clear && rt_explanations_over(core)) || unseen;
   const int over = s->disputed && !r->state->touching && gone;
   s->calm_for = over ? s->calm_for + step_of(model) : 0.0;
@@ -306,7 +307,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     s->refuted += 1.0;
     s->own_since = INFINITY;
   }
-  const int astray = s->disputed && s->under_touch && distance > d->worse * before + d->suspect;
+  const int astray = s->disputed && s->under_touch && distance > before + d->suspect;
   if (astray) {
     s->under_touch = 0;
     s->disputed_for = d->young_to;

@@ -103,7 +103,7 @@ def test_saved_in_the_middle_it_goes_on_to_the_bit(name: str, answers: Answers, 
     answers(whole, TRIALS, 70)
     whole.save(tmp_path / "memory")
     other = made(name)
-    other.load(tmp_path / "memory")
+    other.load(tmp_path / "memory", mid_run=True)
     following = answers(whole, TRIALS, 50, first=70)
     np.testing.assert_array_equal(answers(other, TRIALS, 50, first=70), following)
 

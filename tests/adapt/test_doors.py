@@ -43,7 +43,7 @@ def replay(name: str, recording: Path, start: int, stop: int, memory: Path | Non
     arrays = np.load(recording)
     adapter = make_adapter(name, Robot.load("z1"), 2)
     if memory is not None:
-        adapter.load(memory)
+        adapter.load(memory, mid_run=True)
     learner = InlineLearner(adapter)
     torques = []
     for k in range(start, stop):
@@ -120,7 +120,7 @@ def test_the_supervisor_and_a_single_robot_save_the_adapters_memory(tmp_path: Pa
     adapter.observe(state)
     adapter.save(tmp_path / "one.safetensors")
     other = Supervisor(make_adapter("recursive", ROBOT))
-    other.load(tmp_path / "one.safetensors")
+    other.load(tmp_path / "one.safetensors", mid_run=True)
     again = State(1e-3, ROBOT.home, np.zeros(6), np.zeros(6))
     for module in (adapter, other):
         module.observe(again)

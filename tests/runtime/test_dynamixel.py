@@ -98,6 +98,25 @@ def test_recursive_beats_direct_on_sixteen_servos(fake: Callable, waits: Path) -
     assert errors["direct"] > 1.0 and errors["recursive"] < 0.2 * errors["direct"]
 
 
+def test_a_run_begins_with_what_the_last_one_had_learnt(fake: Callable, waits: Path, tmp_path: Path) -> None:
+    errors, learnt = [], tmp_path / "learnt.safetensors"
+    for _ in range(2):
+        servos = fake("dynamixel", "--seed", "0", "--lockstep", "0.005")
+        settings = DriveSettings(
+            driver="dynamixel", robot="leap_hand", host=servos.address, wiring=waits, learnt=learnt
+        )
+        settings.adapter, settings.act, settings.motion, settings.duration = "recursive", True, "sines", 1.0
+        settings.learn = "inline"
+        report = run_drive(settings)
+        assert report.ended == "done" and report.error_deg is not None and learnt.exists()
+        errors.append(report.error_deg["all"])
+    assert errors[1] < 0.8 * errors[0]
+    settings.learn = "process"
+    with pytest.raises(RetorqueError, match="--learnt needs --learn inline"):
+        run_drive(settings)
+    servos.end()
+
+
 def test_what_the_servos_say_is_in_our_order_signs_and_units(bus: Callable[..., DynamixelBus], tmp_path: Path) -> None:
     servos = bus(seed=-1, first_id=20)
     n = servos.robot.n

@@ -67,6 +67,10 @@ class Adapter(ABC):
     def carry(self) -> None:
         """Another controller takes over; what was learnt stays."""
 
+    def resume(self) -> None:
+        """The robot goes on later and perhaps elsewhere: what was learnt stays, where it lasts; reports begin anew."""
+        self.reset()
+
     def observe(self, state: State) -> None:
         """Take in what the robot reports at this tick; a row (n,) that is not finite is no data."""
 
@@ -88,8 +92,14 @@ class Adapter(ABC):
         arrays = {**collect(self), TURNS: np.array(self._turns)}
         save_tensors(path, arrays, MEMORY, MEMORY_FORMAT, self._identity())
 
-    def load(self, path: str | Path) -> None:
-        """Go on from what `save` wrote, in this process or another one, as if there had been no break."""
+    def load(self, path: str | Path, *, mid_run: bool = False) -> None:
+        """Begin with what `save` wrote, in this process or another one.
+
+        Args:
+            path: the file.
+            mid_run: go on to the bit, the last reports included, as if there had been no break: right only where the
+                robot's next report follows the last one before `save`. Else as `resume` says.
+        """
         arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
         self._check_identity(path, header)
         if TURNS not in arrays or arrays[TURNS].shape != () or arrays[TURNS].dtype.kind != "i":
@@ -97,6 +107,8 @@ class Adapter(ABC):
         restore(self, arrays)
         self._turns = int(arrays[TURNS])
         self._restored()
+        if not mid_run:
+            self.resume()
 
     def _check_identity(self, path: str | Path, header: Mapping[str, Any]) -> None:
         for name, value in self._identity().items():

@@ -34,11 +34,14 @@ class Single(Adapter):
     def carry(self) -> None:
         self.adapter.carry()
 
+    def resume(self) -> None:
+        self.adapter.resume()
+
     def save(self, path: str | Path) -> None:
         self.adapter.save(path)
 
-    def load(self, path: str | Path) -> None:
-        self.adapter.load(path)
+    def load(self, path: str | Path, *, mid_run: bool = False) -> None:
+        self.adapter.load(path, mid_run=mid_run)
 
     def observe(self, state: State) -> None:
         self.adapter.observe(_batch_of(state))

@@ -102,11 +102,15 @@ class Supervisor(Adapter):
         self._note("carry", self._done(self.adapter.carry))
         self.score.spoil()
 
+    def resume(self) -> None:
+        self._clear()
+        self._note("resume", self._done(self.adapter.resume))
+
     def save(self, path: str | Path) -> None:
         self.adapter.save(path)
 
-    def load(self, path: str | Path) -> None:
-        self.adapter.load(path)
+    def load(self, path: str | Path, *, mid_run: bool = False) -> None:
+        self.adapter.load(path, mid_run=mid_run)
 
     def observe(self, state: State) -> None:
         self._codes = self._clean

@@ -40,7 +40,8 @@ from retorque.runtime.realtime import Pacer, RealtimeSettings, realtime
 from retorque.runtime.recording.recorder import Recorder
 from retorque.simulate.target import Target
 from retorque.work.checks import check_between
-from retorque.work.errors import unknown
+from retorque.work.errors import RetorqueError, unknown
+from retorque.work.files import check_file
 from retorque.work.outcome import Outcome
 
 STALE_AFTER = 0.08
@@ -84,6 +85,8 @@ class DriveSettings:
     learn: str = "auto"
     """Where `learn` runs: inline (within the tick), process (a second one), HOST:PORT or zenoh:tcp/HOST:PORT (a
     `retorque learner`); auto: inline in the compiled core, which takes 0.15 ms for it, else in a second process."""
+    learnt: Path | None = None
+    """Begin with what this file has learnt, where it is there, and write it anew at the end (`learn` inline only)."""
     key: str = ""
     """Secret shared with a learner on another machine."""
     priority: int = 0
@@ -148,6 +151,8 @@ def run_drive(settings: DriveSettings) -> DriveReport:
     """Drive a robot as the settings say; what happened."""
     check_between("--duration", settings.duration, 0.1, 86_400.0, "s")
     check_between("--scale", settings.scale, 0.0, 2.0)
+    if settings.learnt is not None:
+        check_file(settings.learnt)
     card = load(settings.robot)
     with ExitStack() as stack:
         told = stack.enter_context(stop_signals())
@@ -160,12 +165,17 @@ def run_drive(settings: DriveSettings) -> DriveReport:
             weights=None if settings.weights is None else str(settings.weights),
         )
         supervisor = _supervisor(settings, spec, robot, stack)
+        if settings.learnt is not None:
+            _begin_with(supervisor, settings.learnt)
         recorder = None
         if settings.record is not None:
             about = {"driver": settings.driver, "adapter": settings.adapter, "acting": settings.act}
             recorder = stack.enter_context(Recorder(settings.record, robot, driver.timestep, about))
         stack.callback(driver.stop)  # before the recorder and the learner are waited for
-        return _run(settings, robot, driver, supervisor, recorder, told)
+        report = _run(settings, robot, driver, supervisor, recorder, told)
+        if settings.learnt is not None and not report.failed:
+            supervisor.save(settings.learnt)
+        return report
 
 
 def make_driver(settings: DriveSettings, robot: Robot) -> Driver:
@@ -201,6 +211,14 @@ def _supervisor(
     remote = RemoteLearning(adapter, link)
     stack.callback(remote.close)
     return Supervisor(remote, SupervisorSettings(shadow=shadow, stale_after=STALE_AFTER, torque_from=source))
+
+
+def _begin_with(supervisor: Supervisor | CompiledSupervisor, learnt: Path) -> None:
+    """Take over what an earlier run has learnt; refused where this one could not write it down again."""
+    if isinstance(supervisor, Supervisor) and isinstance(supervisor.adapter, RemoteLearning):
+        raise RetorqueError("--learnt needs --learn inline: elsewhere, what was learnt lies at the other end")
+    if learnt.exists():
+        supervisor.load(learnt)
 
 
 def _run(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from retorque import JointImpedance, Loop, Parameters, Target, WindowedSines, make_adapter, profile_of
 from retorque.adapt import make
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.loop.adapter import Adapter
@@ -73,7 +74,7 @@ def test_the_same_core_goes_on_within_a_stride(core: Path, run: Recording, tmp_p
     first, second = (CompiledAdapter(make("recursive", ROBOT, 1), core) for _ in range(2))
     replay(first, Recording(*(rows[:207] for rows in vars(run).values())))
     first.save(tmp_path / "memory")
-    second.load(tmp_path / "memory")
+    second.load(tmp_path / "memory", mid_run=True)
     rest = Recording(*(rows[207:] for rows in vars(run).values()))
     np.testing.assert_array_equal(replay(second, rest).torque, replay(first, rest).torque)
 
@@ -89,3 +90,37 @@ def test_what_is_not_learnt_for_long_is_not_carried(core: Path, run: Recording, 
         tam.load(tmp_path / "c")
     with pytest.raises(RetorqueError, match="trials"):
         CompiledAdapter(make("tam", ROBOT, 2), core).load(tmp_path / "c")
+
+
+def tracked(adapter: Adapter | None, parameters: Parameters, motion: int, seconds: float) -> np.ndarray:
+    """(ticks, n) where a Panda with these parameters goes that begins at home, at time zero [deg]."""
+    profile = profile_of(ROBOT)
+    sines = WindowedSines.sample(ROBOT.home, profile.tracking_amplitude, (), duration=16.0, seed=motion)
+    impedance = JointImpedance(ROBOT, profile.tracking_stiffness, profile.tracking_damping)
+    loop = Loop(Target(ROBOT, parameters), sines, impedance, adapter)
+    return np.rad2deg([loop.tick().state.position.copy() for _ in range(round(seconds / 1e-3))])
+
+
+@pytest.mark.parametrize("name", ["recursive", "default"])
+def test_another_day_it_begins_with_what_it_had_learnt(core: Path, name: str, tmp_path: Path) -> None:
+    """The clock begins anew, and so does the robot, at another place than where it was saved."""
+    parameters = Parameters.sample(ROBOT, profile_of(ROBOT), (), seed=1000)
+    ideal = tracked(None, Parameters.ideal(ROBOT), 2, 1.5)
+
+    def error(adapter: Adapter) -> float:
+        return float(np.sqrt(np.mean(np.square(tracked(adapter, parameters, 2, 1.5) - ideal))))
+
+    def fresh() -> Adapter:
+        return CompiledSupervisor(Supervisor(make_adapter(name, ROBOT)), core)
+
+    cold, first, later = fresh(), fresh(), fresh()
+    tracked(first, parameters, 1, 3.0)
+    first.save(tmp_path / "learnt")
+    later.load(tmp_path / "learnt")
+    numpy = Supervisor(make_adapter(name, ROBOT))
+    numpy.load(tmp_path / "learnt")
+    found = error(later)
+    assert found < 0.9 * error(cold)
+    assert error(numpy) == pytest.approx(found, rel=0.05)
+    first.resume()
+    assert error(first) == pytest.approx(found, rel=1e-6)

@@ -132,6 +132,9 @@ class Particle(Adapter):
         self.resamplings = np.zeros(self.trials, dtype=int)
         self.adopt(self._believe())
 
+    def resume(self) -> None:
+        self.history.reset()
+
     @property
     def update_milliseconds(self) -> float:
         """Mean time of one trial's update [ms]."""

@@ -123,6 +123,32 @@ class Recursive(Adapter):
         self._refresh()
         self.belief = self._believe()
 
+    def resume(self) -> None:
+        kept = {name: array.copy() for name, array in self.learnt().items()}
+        self.reset()
+        for name, array in self.learnt().items():
+            array[...] = kept[name]
+        self._refresh()
+        self.belief = self._believe()
+
+    def learnt(self) -> dict[str, Array]:
+        """What lasts, (trials, ...) in place: the estimate with its doubt, the noise, and what the unknowns leave.
+
+        Not among it: the last reports, and what is being judged (a contact, a payload), which are gathered anew.
+        """
+        rest = self._disturbance
+        return {
+            "mean": self._filter.mean,
+            "root": self._filter.root,
+            "noise": self._noise,
+            "torque": rest.torque,
+            "doubt": rest._doubt,
+            "persistent": rest._persistent,
+            "neighbours": rest._neighbours,
+            "total": rest.total,
+            "evidence": self._evidence[:, None],
+        }
+
     def observe(self, state: State) -> None:
         self.history.add(state)
 

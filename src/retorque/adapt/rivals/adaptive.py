@@ -89,6 +89,10 @@ class Adaptive(Adapter):
         self._ideal.reset()
         self._missing[:] = 0.0
 
+    def resume(self) -> None:
+        self.history.reset()
+        self.carry()
+
     def observe(self, state: State) -> None:
         self.history.add(state)
         self._missing = self._ideal.hold(self._ideal.observe(state), self._most)

@@ -93,6 +93,14 @@ class CompiledAdapter(Adapter):
     def carry(self) -> None:
         self._calls.rt_batch_carry(self._at)
 
+    def resume(self) -> None:
+        if isinstance(self.model, Recursive):
+            with borrowed(self.model) as model:
+                self._learnt.give(model)
+                self._begin_with(model)
+        else:
+            self.reset()
+
     def observe(self, state: State) -> None:
         self._time[0] = state.time
         self._position[...] = state.position
@@ -131,27 +139,34 @@ class CompiledAdapter(Adapter):
                 arrays |= collect(model)
         save_tensors(path, arrays, MEMORY, MEMORY_FORMAT, {**self._identity(), CORE: self.engine})
 
-    def load(self, path: str | Path) -> None:
-        """Go on from what `save` wrote, here or in NumPy. The same core goes on as if there had been no break; else the
-        estimate moves over, and the last reports are gathered anew."""
+    def load(self, path: str | Path, *, mid_run: bool = False) -> None:
+        """Begin with what `save` wrote, here or in NumPy; `mid_run` the same core goes on to the bit."""
         arrays, header = load_tensors(path, MEMORY, MEMORY_FORMAT)
         self._check_identity(path, header)
         own, kept = self._memories(), arrays.get(CORE)
-        if header.get(CORE) == self.engine and kept is not None and kept.shape == (len(own), len(own[0])):
+        lasts = isinstance(self.model, Recursive)
+        fits = header.get(CORE) == self.engine and kept is not None and kept.shape == (len(own), len(own[0]))
+        if kept is not None and fits and (mid_run or not lasts):
             for memory, saved in zip(own, kept, strict=True):
                 memory[:] = saved
             self._turns = int(arrays[TURNS])
+            if not mid_run:
+                self.resume()
         elif isinstance(self.model, Recursive):
             with borrowed(self.model) as model:
                 model.load(path)
-                self.reset()
-                self._learnt.take(model)
-                self._turns = 0
+                self._begin_with(model)
         else:
             raise RetorqueError(
                 f"'{path}' was saved by another engine; {type(self.model).__name__} learns anew within seconds, so "
                 "start without it"
             )
+
+    def _begin_with(self, model: Recursive) -> None:
+        """Begin anew with what a NumPy adapter has learnt."""
+        self.reset()
+        self._learnt.take(model)
+        self._turns = 0
 
     def _memories(self) -> list[Array]:
         """What each core has learnt, as bytes in place."""

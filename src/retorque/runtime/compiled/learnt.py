@@ -17,8 +17,7 @@ from retorque.work.array import Array
 class Learnt:
     """The learnt numbers of the cores of a batch, in place; for adapters of the recursive family.
 
-    They are the estimate with its doubt, the noise, and what the unknowns leave. Not among them: the last reports, and
-    what an adapter was about to judge (a contact, a payload); those it gathers anew.
+    They are those of `Recursive.learnt`.
 
     Args:
         calls: the loaded core.
@@ -47,20 +46,8 @@ class Learnt:
 
     def _pairs(self, adapter: Recursive) -> Iterator[tuple[dict[str, Array], dict[str, Array]]]:
         """Each core's numbers, and the adapter's arrays (trials, ...) of the same names."""
-        rest = adapter._disturbance
-        own = {
-            "mean": adapter._filter.mean,
-            "root": adapter._filter.root,
-            "noise": adapter._noise,
-            "torque": rest.torque,
-            "doubt": rest._doubt,
-            "persistent": rest._persistent,
-            "neighbours": rest._neighbours,
-            "total": rest.total,
-            "evidence": adapter._evidence[:, None],
-        }
         for core in self._cores:
-            yield self._views(int(core)), own
+            yield self._views(int(core)), adapter.learnt()
 
     def _views(self, core: int) -> dict[str, Array]:
         found = structure("rt_learnt")()

@@ -79,11 +79,15 @@ class RemoteLearning(Adapter):
     def carry(self) -> None:
         self.adapter.carry()
 
+    def resume(self) -> None:
+        self._last = -np.inf
+        self.adapter.resume()
+
     def save(self, path: str | Path) -> None:
         raise RetorqueError("what was learnt lies at the other end; save it there")
 
-    def load(self, path: str | Path) -> None:
-        self.adapter.load(path)
+    def load(self, path: str | Path, *, mid_run: bool = False) -> None:
+        self.adapter.load(path, mid_run=mid_run)
 
     def observe(self, state: State) -> None:
         n, row = self.robot.n, self._row

@@ -7,7 +7,7 @@ import pytest
 
 from retorque.bench.comply import imitation
 from retorque.bench.comply.imitation import POLICIES, Settings, run
-from retorque.bench.policy_tasks import wilson
+from retorque.bench.report import wilson
 from retorque.robots.robot import Robot
 from retorque.tasks.scoop.diffusion_network import ACTIONS, load_diffusion
 from retorque.tasks.scoop.pose_numbers import pose_numbers

@@ -10,7 +10,8 @@ import pytest
 
 from retorque.bench import policy_tasks
 from retorque.bench.adapters import AdapterChoice, supervised
-from retorque.bench.policy_tasks import PolicyTaskSettings, wilson
+from retorque.bench.policy_tasks import PolicyTaskSettings
+from retorque.bench.report import wilson
 from retorque.robots.robot import Robot
 from retorque.tasks.ball.ball_task import BallTask
 from retorque.tasks.experiments import POLICIES, TASKS, make_policy, make_task

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from retorque.bench import tracking, worlds
 from retorque.bench.adapters import halves
-from retorque.bench.policy_tasks import PolicyTaskSettings, push, wilson
-from retorque.bench.report import Report, Row
+from retorque.bench.policy_tasks import PolicyTaskSettings, push
+from retorque.bench.report import Report, Row, wilson
 from retorque.bench.scatter import scatter_picture, tsne
 from retorque.bench.tam_bottleneck import invariance_ratios
 from retorque.tasks.worlds import WORLDS
@@ -121,7 +121,7 @@ def test_halves_are_all_trials_once_in_order(trials: int) -> None:
 def serial(backwards: bool):
     """Jobs one after the other in this process, as any worker would do them in any order."""
 
-    def run(function, jobs, work, title, workers=0, cluster=""):
+    def run(function, jobs, work, title, workers=0, cluster="", keep=None):
         order = range(len(jobs))[:: -1 if backwards else 1]
         found = {k: function(*jobs[k]) for k in order}
         return [found[k] for k in range(len(jobs))]
@@ -154,7 +154,7 @@ def test_rows_follow_from_the_seed_whoever_does_the_jobs_in_whatever_order(name:
 def test_a_policys_bench_has_a_row_for_the_ideal_robot_and_one_an_adapter_and_condition(monkeypatch) -> None:
     drawn = {"nominal": 0.5, "+1 kg": 0.25}
 
-    def played(function, jobs, work, title, workers, cluster):
+    def played(function, jobs, work, title, workers, cluster, keep):
         """As if boxes had been pushed: the ideal robot always succeeds, the others in some trials."""
         rate = lambda job: 1.0 if job[2].adapter is None else drawn[job[3]]  # noqa: E731
         return [(np.arange(*job[6].indices(job[4])) % 4 < 4 * rate(job)).astype(float) for job in jobs]

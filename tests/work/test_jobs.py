@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from retorque.work.errors import RetorqueError
@@ -15,6 +16,9 @@ from retorque.work.jobs import JobSettings, run_jobs
 
 MODULE = """
 import os, time
+from dataclasses import dataclass
+from pathlib import Path
+import numpy as np
 from retorque.work.errors import RetorqueError
 from retorque.work.jobs import report
 
@@ -28,6 +32,17 @@ def noted(log, number):
         file.write(f"{number} ")
     report(1)
     return number, number * number
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    numbers: tuple
+    folder: Path
+
+def table(case, rows):
+    noted(case.folder / "done.txt", rows.start)
+    part = case.numbers[0] * np.arange(5.0)[rows]
+    return {"part": part, "good": part > 2.0}
 
 def refuse(number):
     raise RetorqueError(f"no {number} today; take another")
@@ -89,3 +104,15 @@ def test_finished_jobs_are_kept_and_damaged_or_other_ones_done_again(functions, 
     files[1].write_text(files[2].read_text())  # the result of another job under this one's name
     assert run_jobs(functions.noted, jobs, 3, "again", 1, "", folder) == [[0, 0], [1, 1], [2, 4]]
     assert len(log.read_text().split()) == 5
+
+
+def test_jobs_of_data_classes_and_slices_with_arrays_for_results_are_kept(functions, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    for part in (slice(0, 2), slice(2, 5)):
+        jobs = [(functions.Case("a", (1.5,), tmp_path), part)]
+        done, again = (run_jobs(functions.table, jobs, 1, "tables", 1, "", folder)[0] for _ in range(2))
+        for found in (done, again):
+            assert found["part"].dtype == float and found["good"].dtype == bool
+            np.testing.assert_array_equal(found["part"], 1.5 * np.arange(5.0)[part])
+            np.testing.assert_array_equal(found["good"], found["part"] > 2.0)
+    assert len(list(folder.iterdir())) == 2 and len((tmp_path / "done.txt").read_text().split()) == 2

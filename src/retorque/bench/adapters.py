@@ -13,7 +13,7 @@ from retorque.robots.robot import Robot
 from retorque.runtime.compiled.make import compiled
 from retorque.work.errors import RetorqueError, unknown
 from retorque.work.files import is_file
-from retorque.work.jobs import JobSettings
+from retorque.work.jobs import KeptJobSettings
 
 UNSUPERVISED = ("direct", "oracle")
 """The two ends of the scale run bare."""
@@ -52,7 +52,7 @@ class AdapterChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdapterSettings(JobSettings):
+class AdapterSettings(KeptJobSettings):
     """Settings of every bench that compares adapters."""
 
     adapters: tuple[str, ...] = ("direct", "recursive")

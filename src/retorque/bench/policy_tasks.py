@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from retorque.bench.adapters import AdapterChoice, AdapterSettings, check_adapters, halves, supervised
 from retorque.bench.report import Report, Row, recorded
@@ -138,7 +137,7 @@ def _run(task: str, settings: PolicyTaskSettings) -> Report:
         for rows in parts
     ]
     ticks = round(make_task(task, robot, 1, 0).duration / 1e-3)
-    results = run_jobs(scores_of_part, jobs, ticks * len(jobs), task, settings.workers, settings.cluster)
+    results = run_jobs(scores_of_part, jobs, ticks * len(jobs), task, settings.workers, settings.cluster, settings.keep)
     found = {
         (method, condition): np.concatenate(results[index * len(parts) : (index + 1) * len(parts)])
         for index, (method, condition) in enumerate(cases)
@@ -185,7 +184,7 @@ def scores_of_part(
 def _row(task: str, robot: str, method: Method, condition: str, values: Array, ideal: Array) -> Row:
     behind = ideal - values
     half = 1.96 * float(np.std(behind, ddof=1)) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
-    row = Row.of(
+    return (Row.of if task == "ball" else Row.rate)(
         values,
         robot=robot,
         method=method.name,
@@ -200,10 +199,3 @@ def _row(task: str, robot: str, method: Method, condition: str, values: Array, i
             "trial_values": values.tolist(),
         },
     )
-    return row if task == "ball" else row.with_interval(wilson(values))
-
-
-def wilson(values: Array) -> tuple[float, float]:
-    """95 % interval of a rate, from zeros and ones (trials,)."""
-    found = stats.binomtest(int(np.sum(values)), len(values)).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)

@@ -34,7 +34,7 @@ class Row:
     mean: float
     std: float
     ci95: tuple[float, float]
-    """95 % interval of the mean (Student's t over trials)."""
+    """95 % interval of the mean (Student's t over trials; Wilson's of a rate)."""
     trials: int
     paper: float | None = None
     """The published figure, where there is one."""
@@ -51,9 +51,18 @@ class Row:
         half = float(stdtrit(len(values) - 1, 0.975)) * std / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return cls(mean=mean, std=std, ci95=(mean - half, mean + half), trials=len(values), **fields)
 
-    def with_interval(self, interval: tuple[float, float]) -> Row:
-        """The same row with another 95 % interval (of a rate, say)."""
-        return dataclasses.replace(self, ci95=interval)
+    @classmethod
+    def rate(cls, values: Array, **fields: Any) -> Row:
+        """The row of a rate, from what succeeded and what did not; its interval is Wilson's."""
+        return dataclasses.replace(cls.of(values, **fields), ci95=wilson(values))
+
+
+def wilson(values: Array) -> tuple[float, float]:
+    """95 % interval of a rate, from zeros and ones (trials,)."""
+    from scipy.stats import binomtest  # a second to load, which few benches need
+
+    found = binomtest(int(np.sum(values)), len(values)).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,9 @@ def run(settings: Settings) -> Report:
     parts = halves(settings.trials)
     jobs = [(name, _world(settings), cases, rows) for name in settings.robots for rows in parts]
     ticks = round((settings.source_duration + settings.osc_duration) / 1e-3) * (1 + len(cases))
-    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "source-to-osc", settings.workers, settings.cluster)
+    results = run_jobs(
+        errors_of_part, jobs, ticks * len(jobs), "source-to-osc", settings.workers, settings.cluster, settings.keep
+    )
     rows = []
     for index, robot in enumerate(robots):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]

@@ -22,7 +22,7 @@ from retorque.tasks.worlds.touches import LEAN_FROM, LEAN_RISE
 from retorque.tasks.worlds.world_task import WorldTask
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, MOST_TRIALS, check_between, check_names
-from retorque.work.jobs import JobSettings, run_jobs
+from retorque.work.jobs import KeptJobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 ASKED = 1.0
@@ -37,7 +37,7 @@ NOTES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench told`."""
 
     robots: tuple[str, ...] = ("panda",)
@@ -63,7 +63,7 @@ def run(settings: Settings) -> Report:
         fixed_base(Robot.load(name))
     jobs = [(name, case, settings.trials, settings.seed, settings.noise) for name in names for case in CASES]
     work = sum(round((CASES[job[1]][1] + ASKED) / 1e-3) for job in jobs)
-    results = run_jobs(told_right, jobs, work, "told", settings.workers, settings.cluster)
+    results = run_jobs(told_right, jobs, work, "told", settings.workers, settings.cluster, settings.keep)
     rows = [
         Row.of(
             100.0 * right, robot=job[0], method="default", metric=f"{job[1]} told", unit="%", extra={"world": job[1]}

@@ -98,7 +98,9 @@ def run(settings: Settings) -> Report:
         for rows in parts
     ]
     ticks = round(settings.duration / 1e-3) * (1 + len(settings.adapters))
-    results = run_jobs(errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers, settings.cluster)
+    results = run_jobs(
+        errors_of_part, jobs, ticks * len(jobs), "tracking", settings.workers, settings.cluster, settings.keep
+    )
     rows = []
     for index, (robot, effect) in enumerate(worlds):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]

@@ -70,7 +70,7 @@ def run(settings: Settings) -> WorldsReport:
         for adapter in columns
     ]
     work = len(names) * len(columns) * 2 * sum(round(w.duration / w.timestep) for w in worlds)
-    results = iter(run_jobs(measured, jobs, work, "worlds", settings.workers, settings.cluster))
+    results = iter(run_jobs(measured, jobs, work, "worlds", settings.workers, settings.cluster, settings.keep))
     rows = []
     for robot in robots:
         for world in worlds:

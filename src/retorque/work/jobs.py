@@ -10,11 +10,12 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -49,6 +50,14 @@ class JobSettings:
         """Refuse, before the work, what cannot be spread."""
         check_between("--workers", self.workers, 0, MOST_WORKERS)
         require_ray(self.cluster)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptJobSettings(JobSettings):
+    """Settings of work that may be stopped and goes on another time."""
+
+    keep: Path | None = None
+    """Folder of finished parts, so that what was stopped goes on; delete it when code or weights have changed."""
 
 
 def report(amount: int) -> None:
@@ -88,7 +97,8 @@ def run_jobs(
         title: of the bar.
         workers: processes; 0: one a core.
         cluster: address of a Ray cluster that does the jobs instead.
-        keep: folder of finished jobs, which are not done again: jobs and results must then be plain JSON.
+        keep: folder of finished jobs, which are not done again: jobs and results must then be such as JSON holds, data
+            classes, slices, paths (jobs) and arrays.
     """
     if keep is not None:
         function = partial(_kept, function, keep, work // len(jobs))
@@ -105,19 +115,40 @@ def _kept(function: Callable[..., Any], folder: Path, amount: int, *job: Any) ->
     Changes of the code between two versions cannot be seen: whoever makes one deletes the folder.
     """
     asked = {"function": f"{function.__module__}.{function.__name__}", "job": list(job), "versions": versions()}
-    name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
-    file = folder / f"{name}.json"
+    text = json.dumps(asked, sort_keys=True, default=_plain)
+    asked = json.loads(text)
+    file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     try:
-        found = json.loads(file.read_text())
+        found = json.loads(file.read_text(), object_hook=_array)
         if found["asked"] == asked:
             report(amount)
             return found["result"]
     except (OSError, ValueError, TypeError, KeyError):
         pass  # none yet, or damaged: done again
-    result = json.loads(json.dumps(function(*job)))  # as it comes back from the file
+    result = json.dumps(function(*job), default=_plain)
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps({"asked": asked, "result": result}) + "\n")
-    return result
+    write_whole(file, f'{{"asked": {text}, "result": {result}}}\n')
+    return json.loads(result, object_hook=_array)  # as it comes back from the file
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {type(value).__name__: {field.name: getattr(value, field.name) for field in fields(value)}}
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, slice):
+        return [value.start, value.stop, value.step]
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} cannot be kept")
+
+
+def _array(found: dict[str, Any]) -> Any:
+    """Arrays as they were, anything else as it is."""
+    return np.array(found["array"]) if found.keys() == {"array"} else found
 
 
 def _in_processes(

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from retorque.bench.policy_tasks import wilson
 from retorque.bench.report import Report, Row, recorded
 from retorque.tasks.scoop.diffusion_network import load_diffusion
 from retorque.tasks.scoop.diffusion_poses import DiffusionPoses
@@ -94,9 +91,8 @@ def _row(method: str, score: ScoopScore) -> Row:
         "largest peak [N]": float(score.peak.max()),
         "trial_values": score.success.tolist(),
     }
-    values = np.asarray(score.success, dtype=float)
-    row = Row.of(
-        values,
+    return Row.rate(
+        score.success,
         robot="arx_x5",
         method=method,
         metric="success",
@@ -104,4 +100,3 @@ def _row(method: str, score: ScoopScore) -> Row:
         paper=PAPER.get(method),
         extra=extra,
     )
-    return row.with_interval(wilson(values))

@@ -15,7 +15,7 @@ from retorque.robots.state import State
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings
 from retorque.sense.momentum import Momentum
 from retorque.sense.public_estimator import PublicCodeEstimator
-from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
+from retorque.sense.wrench_estimator import WrenchEstimator, own_joints
 from retorque.tasks.embodiments import EMBODIMENTS, embodiment
 from retorque.tasks.push_task import PushSettings, PushTask
 from retorque.work.array import Array
@@ -138,7 +138,7 @@ def read(task: PushTask, name: str, states: list[State], truth: Array, signal: S
     if name in ("retorque", "quasi-static"):
         kind = Momentum if name == "retorque" else QuasiStatic
         torque = kind(robot, trials, dt, own, used)
-        made = WrenchEstimator(robot, body.sites, torque, body.prior, EstimatorSettings(spread=body.spread), trials, dt)
+        made = WrenchEstimator(robot, body.sites, torque, body.prior, body.estimator(), trials, dt)
     else:
         gain = 0.0 if name == "paper" else 1.0
         theirs = replace(own, friction=False, smoothing=body.smoothing if name == "paper" else 0.3, backdrive_gain=gain)

@@ -18,7 +18,7 @@ from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, run_jobs
+from retorque.work.jobs import KeptJobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 
 Predict = Callable[[Motion], Array]
@@ -40,7 +40,7 @@ FAILED = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench identification`."""
 
     methods: tuple[str, ...] = (*PAPER, *OURS)
@@ -61,8 +61,6 @@ class Settings(JobSettings):
     better loss."""
     seed: int = 0
     """Of the first arm's recordings, of what it hides and of the starts."""
-    keep: Path | None = None
-    """Folder of finished trainings, which are not done again: an interrupted run goes on from there."""
     json: Path | None = None
     """Also write the rows to this file."""
 

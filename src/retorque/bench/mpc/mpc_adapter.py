@@ -13,11 +13,11 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.over_adapter import reach
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc-adapter`."""
 
     adapters: tuple[str, ...] = ("tam-recursive", "default")
@@ -28,8 +28,6 @@ class Settings(JobSettings):
     """Poses that each reaches for, one after the other."""
     seed: int = 0
     """Of the first robot."""
-    keep: Path | None = None
-    """Folder of finished runs, so that a bench that was stopped goes on; delete it when the code has changed."""
     json: Path | None = None
     """Also write the rows to this file."""
 

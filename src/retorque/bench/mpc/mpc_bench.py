@@ -12,10 +12,10 @@ from retorque.bench.report import Report, Row, recorded
 from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import POLICIES, UP_OSI, RunSettings, run_task
-from retorque.tasks.mpc.up_osi import ON_BOARD
+from retorque.tasks.mpc.up_osi import UP_OSI_TASKS
 from retorque.work.checks import MOST_SEED, check_between, check_names
 from retorque.work.errors import RetorqueError, unknown
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 NOISES = ("white", "offset")
 SETTLING = 1.0
@@ -23,13 +23,13 @@ SETTLING = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc`."""
 
     tasks: tuple[str, ...] = tuple(TASKS)
     """Tasks to run."""
     policies: tuple[str, ...] = POLICIES
-    """Policies to compare; also up-osi, for cartpole only."""
+    """Policies to compare; also up-osi, for cartpole and double-pendulum."""
     noises: tuple[str, ...] = NOISES
     """white, offset or both."""
     variant: str = "paper"
@@ -40,8 +40,6 @@ class Settings(JobSettings):
     """Runs of each, as in the paper."""
     seed: int = 0
     """Of the first run."""
-    keep: Path | None = None
-    """Folder of finished runs, so that a bench that was stopped goes on; delete it when the code has changed."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -64,10 +62,10 @@ def run(settings: Settings) -> Report:
         for t in settings.tasks
         for n in settings.noises
         for p in settings.policies
-        if p != UP_OSI or t in ON_BOARD
+        if p != UP_OSI or t in UP_OSI_TASKS
     ]
     if not cells:
-        raise RetorqueError(f"{UP_OSI} has weights on board for {' and '.join(ON_BOARD)}; add it to --tasks")
+        raise RetorqueError(f"{UP_OSI} has weights on board for {' and '.join(UP_OSI_TASKS)}; add it to --tasks")
     jobs = [
         (task, settings.variant, policy, noise, settings.state, settings.seed + k)
         for task, policy, noise in cells
@@ -132,7 +130,7 @@ def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[di
             extra={**extra, "reached": int(reached.sum()), "seconds": times.tolist()},
             **where,
         ),
-        Row.of(reached.astype(float), metric="success", unit="-", extra=extra, **where),
+        Row.rate(reached, metric="success", unit="-", extra=extra, **where),
     ]
     worst = [[max(error) for error in run["errors"]] for run in found]
     if any(worst):

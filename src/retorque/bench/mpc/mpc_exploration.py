@@ -13,7 +13,7 @@ from retorque.physics.backends.kernel_cache import compile_with_progress
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import RunSettings, run_task
 from retorque.work.checks import MOST_SEED, check_between
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 Explore = Literal["", "confidence", "information"]
 CELLS: tuple[tuple[str, str, Explore, float | None], ...] = (
@@ -25,7 +25,7 @@ CELLS: tuple[tuple[str, str, Explore, float | None], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc-exploration`."""
 
     task: str = "rod"
@@ -48,7 +48,7 @@ def run(settings: Settings) -> Report:
     settings.check_jobs()
     compile_with_progress()
     jobs = [(settings, p, explore, settings.seed + k) for _, p, explore, _ in CELLS for k in range(settings.seeds)]
-    found = run_jobs(one, jobs, len(jobs), "exploration", settings.workers, settings.cluster)
+    found = run_jobs(one, jobs, len(jobs), "exploration", settings.workers, settings.cluster, settings.keep)
     rows = []
     for index, (label, _, _, paper) in enumerate(CELLS):
         part = found[index * settings.seeds : (index + 1) * settings.seeds]

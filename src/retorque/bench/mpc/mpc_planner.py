@@ -14,11 +14,11 @@ from retorque.tasks.mpc.mpc_library import TASKS, make_task
 from retorque.tasks.mpc.run import RunSettings, run_task
 from retorque.tasks.mpc.swing_bound import swings_up
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc-planner`."""
 
     tasks: tuple[str, ...] = tuple(TASKS)
@@ -50,13 +50,13 @@ def run(settings: Settings) -> Report:
         cells = [tuple(map(float, cell)) for cell in product(*axes)]
         passed = [given for _, given in task.schedule if given]
         jobs = [(name, settings.variant, cell, settings.seed) for cell in [*cells, *passed]]
-        found = np.array(run_jobs(one, jobs, len(jobs), name, settings.workers, settings.cluster))
+        found = np.array(run_jobs(one, jobs, len(jobs), name, settings.workers, settings.cluster, settings.keep))
         failed = [list(cell) for cell, time in zip(cells, found[: len(cells)], strict=True) if not np.isfinite(time)]
         solved = np.isfinite(found[: len(cells)])
         hopeless = [cell for cell in failed if name == "cartpole" and not swings_up(task, tuple(cell))]
         rows.append(
-            Row.of(
-                solved.astype(float),
+            Row.rate(
+                solved,
                 robot=name,
                 method="known parameters",
                 metric="solved cells",

@@ -14,13 +14,13 @@ from retorque.plan.workers import Durations
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.tasks.mpc.run import POLICIES, RunSettings, run_task
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 PAPER = {"fixed": 8.20, "paper": 6.31}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc-start-time`."""
 
     rules: tuple[str, ...] = RULES
@@ -50,7 +50,7 @@ def run(settings: Settings) -> Report:
     settings.check_jobs()
     compile_with_progress()
     jobs = [(settings, rule, settings.seed + k) for rule in settings.rules for k in range(settings.seeds)]
-    found = run_jobs(one, jobs, len(jobs), "start time", settings.workers, settings.cluster)
+    found = run_jobs(one, jobs, len(jobs), "start time", settings.workers, settings.cluster, settings.keep)
     rows = []
     for index, rule in enumerate(settings.rules):
         part = found[index * settings.seeds : (index + 1) * settings.seeds]

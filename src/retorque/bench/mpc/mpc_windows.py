@@ -16,7 +16,7 @@ from retorque.plan.modelling.window_fit import WindowFit
 from retorque.tasks.mpc.mpc_library import make_task
 from retorque.work.array import Array
 from retorque.work.checks import MOST_SEED, check_between, check_names
-from retorque.work.jobs import JobSettings, report, run_jobs
+from retorque.work.jobs import KeptJobSettings, report, run_jobs
 
 PUSH = 12.0
 """Of the motion in which changes are sought [N]."""
@@ -29,7 +29,7 @@ LATEST = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(JobSettings):
+class Settings(KeptJobSettings):
     """Settings of `retorque bench mpc-windows`."""
 
     windows: int = 1000
@@ -67,18 +67,18 @@ def run(settings: Settings) -> Report:
             rows.append(Row.of(np.array([ratio]), method="window fit", metric=metric, unit="-", extra=extra, **where))
     jobs = [(settings.seed + k, SETTLED + LATEST, True) for k in range(settings.changes)]
     jobs += [(settings.seed + 50 + k, 6000, False) for k in range(settings.stretches)]
-    found = run_jobs(watched, jobs, len(jobs), "mpc-windows", settings.workers, settings.cluster)
+    found = run_jobs(watched, jobs, len(jobs), "mpc-windows", settings.workers, settings.cluster, settings.keep)
     alarms, inside = [list(part) for part in zip(*found, strict=True)]
     delays = [next((k - SETTLED for k in times if k >= SETTLED), LATEST) for times in alarms[: settings.changes]]
     early = sum(k < SETTLED for times in alarms[: settings.changes] for k in times)
-    missed = {"missed": sum(delay >= LATEST for delay in delays), "early": early}
+    seen = {"missed": sum(delay >= LATEST for delay in delays), "early": early, "largest": max(delays)}
     rows += [
         Row.of(
             np.array(delays, dtype=float),
             method="information",
             metric="delay of detection",
             unit="samples",
-            extra=missed,
+            extra=seen,
             **where,
         ),
         Row.of(

@@ -36,7 +36,7 @@ from retorque.work.errors import unknown
 
 POLICIES = ("information", "paper", "naive", "smooth", "weighted", "oracle", "delayed-oracle")
 UP_OSI = "up-osi"
-"""The rival without a planner, for some tasks only (`up_osi.ON_BOARD`)."""
+"""The rival without a planner, for some tasks only (`UP_OSI_TASKS`)."""
 DELAY = 10
 """Samples by which the delayed oracle is late."""
 Noise = Literal["white", "offset"]

@@ -15,14 +15,12 @@ from retorque.plan.modelling.model import Model
 from retorque.robots.state import State
 from retorque.tasks.mpc.mpc_task import MpcTask
 from retorque.work.array import Array
-from retorque.work.errors import RetorqueError
+from retorque.work.errors import RetorqueError, unknown
 
 NETWORK, FORMAT = "UP-OSI", 1
 WEIGHTS = Path(__file__).parent / "weights"
 UP_OSI_TASKS = ("cartpole", "double-pendulum")
-"""Tasks that it can be trained for, those of the paper."""
-ON_BOARD = ("cartpole",)
-"""Tasks with weights on board."""
+"""Tasks that it can be trained for, those of the paper; weights of both are on board."""
 HOLD = 4
 """Samples for which an input is kept: noise that is tried for one sample of 5 or 10 ms moves no pole."""
 HISTORY = 30
@@ -84,8 +82,8 @@ def up_osi_file(task: MpcTask) -> Path:
 
 def load_up_osi(task: MpcTask, path: Path | None = None) -> UpOsiNetwork:
     """The networks of a task."""
-    if path is None and task.name not in ON_BOARD:
-        raise RetorqueError(f"there are no weights of UP-OSI on board for '{task.name}'; they are for {ON_BOARD[0]}")
+    if path is None and task.name not in UP_OSI_TASKS:
+        raise unknown("task of UP-OSI", task.name, UP_OSI_TASKS)
     path = path or up_osi_file(task)
     tensors, header = load_network(path, NETWORK, FORMAT)
     check_only(header, path, task.robot)

@@ -17,7 +17,7 @@ from retorque.sense.external_torque import QuasiStatic, TorqueSettings
 from retorque.sense.gear_friction import STATIC, GearFriction
 from retorque.sense.momentum import Momentum, welded
 from retorque.sense.public_estimator import PublicCodeEstimator
-from retorque.sense.wrench_estimator import WrenchEstimator, own_joints
+from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
 from retorque.tasks.embodiments import embodiment
 from retorque.tasks.push_task import PushSettings, PushTask
 
@@ -187,3 +187,39 @@ def test_a_resting_joint_hides_its_static_friction_and_a_lag_counts() -> None:
         spread.append(lag.mean())
     assert spread[35] > spread[15] + 0.01  # behind while it grows
     assert spread[59] < spread[15] + 0.02  # and not long after
+
+
+def test_friction_turns_round_soon_after_its_joint() -> None:
+    joints = JointMotors.of(embodiment("toddlerbot_2xm").load())
+    friction = GearFriction(joints, 1, 0.02, 0.3)
+    n, q = len(joints.motors), np.zeros((1, len(joints.motors)))
+    drive = np.full((1, n), 0.1)
+    friction.reset(q)
+
+    def lost(move: float) -> np.ndarray:
+        q[:] += move
+        return drive - friction.update(drive, q, np.zeros((1, n)))[0]
+
+    for _ in range(20):
+        ahead = lost(0.002)
+    assert (ahead > 0.0).all()
+    for _ in range(3):  # 6 mrad back at a speed that the reports round to nothing
+        back = lost(-0.002)
+    step = np.array([motor.position_step for motor in joints.motors])
+    assert (back < 0.0)[0, step < 0.002].all()  # it opposes the motion of now
+
+
+def test_what_rest_hides_widens_only_what_is_reported(arx: tuple[PushTask, list[State], np.ndarray]) -> None:
+    task, states, _ = arx
+    torques = [QuasiStatic(task.robot, 2, settings=TorqueSettings(noise=task.body.noise)) for _ in range(2)]
+    less, more = (
+        WrenchEstimator(task.robot, task.body.sites, torque, task.body.prior, EstimatorSettings(hiding=hiding), 2)
+        for torque, hiding in zip(torques, (1.0, 3.0), strict=True)
+    )
+    wider = 0.0
+    for state in states[:100]:
+        a, b = less.update(state), more.update(state)
+        np.testing.assert_array_equal(a.wrench, b.wrench)
+        np.testing.assert_allclose(b.covariance - a.covariance, 2.0 * less.solve.beyond, atol=1e-9)
+        wider = max(wider, float(np.abs(less.solve.beyond).max()))
+    assert wider > 0.0

@@ -9,11 +9,14 @@ import pytest
 
 from retorque.cli.main import main
 from retorque.robots.rotation import from_axis_angle, to_quaternion
+from retorque.robots.state import Base, State
+from retorque.tasks.rotate import ball_turning
 from retorque.tasks.rotate.ball_turning import BallTurning, BallTurningSettings
 from retorque.tasks.rotate.contact_servo import contact_frame, servo_contacts, velocity_at
 from retorque.tasks.rotate.hand_objects import HAND_OBJECTS, TIP_RADIUS, hand_object
 from retorque.tasks.rotate.hand_policy import _rigid
 from retorque.tasks.rotate.hand_turning import CENTRE, HandTurning, HandTurningSettings
+from retorque.tasks.rotate.kneeling import Kneeling
 from retorque.tasks.rotate.object_turns import ObjectTurns, angles_about
 from retorque.tasks.rotate.stroke_schedule import Stroke, StrokeSchedule
 from retorque.tasks.rotate.turning_scenes import turning_scene
@@ -137,10 +140,44 @@ def test_a_sphere_is_taken_over_and_lifted(tmp_path: Path) -> None:
 def test_palms_reach_the_ball_from_both_sides() -> None:
     task = BallTurning(BallTurningSettings(hands="both", trials=1))
     tree = task._frames(1)
-    tree.update(task.start[None])
+    tree.update(task.start[None], task.base[None])
     hover = task.policy(1, task.settings.policy, task.palm).hover
     np.testing.assert_allclose(tree.position[0], hover, atol=1e-3)
     np.testing.assert_allclose(-tree.rotation[0, :, :, 2], -task.touch, atol=0.05)  # palms face the ball
+
+
+def test_a_free_robot_kneels_and_turns_the_ball_without_falling() -> None:
+    task = BallTurning(BallTurningSettings(hands="both", trials=1, seed=1000, cycles=1))
+    assert task.robot.floating
+    turns = task.run("retorque")
+    assert not turns.lost.any()
+    assert np.rad2deg(turns.strokes().min()) > 21.0
+
+
+def test_a_robot_that_has_fallen_has_lost_the_ball(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ball_turning.KNEELING, "hip_pitch", -1.2)  # bent forward, its weight is before its knees
+    task = BallTurning(BallTurningSettings(hands="left", trials=1, seed=1000, cycles=1))
+    turns = task.run("retorque")
+    assert turns.lost.all() and turns.strokes().max() == 0.0
+
+
+def test_kneeling_finds_its_base_and_turns_its_hips_against_pitch() -> None:
+    task = BallTurning(BallTurningSettings(hands="left", trials=1))
+    posture = Kneeling(task.robot, ball_turning.KNEES, ("left_hip_pitch", "right_hip_pitch"))
+    q = task.start[None].copy()
+    none = np.zeros((1, task.robot.n))
+    posture.reset(State(0.0, q, none, none, Base(task.base[None], np.zeros((1, 6)))), q)
+    away = task.base.copy()
+    away[:3] += 0.1  # nobody tells a real robot where it is
+    found = posture.locate(State(0.0, q, none, none, Base(away[None], np.zeros((1, 6)))))
+    assert found is not None
+    np.testing.assert_allclose(found.pose, task.base[None], atol=1e-9)
+    pitched = task.base.copy()
+    pitched[3:] = [np.cos(0.02), 0.0, np.sin(0.02), 0.0]  # by 0.1 rad from where it began
+    state, told = State(0.0, q, none, none, Base(pitched[None], np.zeros((1, 6)))), q.copy()
+    posture.adjust(state, None, told)  # type: ignore[arg-type]
+    left, right = (task.robot.joint_names.index(f"{side}_hip_pitch") for side in ("left", "right"))
+    np.testing.assert_allclose([told[0, left] - q[0, left], told[0, right] - q[0, right]], [0.1, -0.1], atol=1e-6)
 
 
 def test_unknown_things_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,10 @@ from retorque.physics.kernels.compiled import kernel
 from retorque.physics.motor_torque import JointMotors
 from retorque.work.array import Array
 
-PRESLIDING = 0.003
+PRESLIDING = 0.001
 """Way over which friction follows a reversal [rad]."""
+SLIDING = 1.5
+"""A reported speed of more than so many of its steps says which way a joint slides."""
 STATIC = 1.6
 """Friction at rest over the card's level, at most: static friction, and a card that is wrong."""
 SETTLED = 0.2
@@ -120,7 +122,7 @@ class GearFriction:
                 joints.efficiency,
                 joints.viscous,
                 np.nan_to_num(step, nan=1e-4),
-                2.0 * np.nan_to_num(speed, nan=0.01),
+                SLIDING * np.nan_to_num(speed, nan=0.01),
                 np.broadcast_to(noise, n),
             ]
         )

@@ -45,6 +45,8 @@ class EstimatorSettings:
     """Mean squared residual of the joints, in variances, above which no wrench at the sites explains them."""
     spread: float = 1.0
     """Factor on the covariance that is reported; it changes nothing that is felt or trusted."""
+    hiding: float = 1.0
+    """Another on the part of it that joints at rest may hide together."""
     weak: float = 0.7
     """Share of the prior's variance left in some direction above which the estimate is not to be trusted."""
 
@@ -106,7 +108,7 @@ class WrenchEstimator:
         self._free_for = np.zeros((trials, len(sites)))
         s = self.settings
         tares = (s.free_after, s.tare_after, s.tare_time, s.tare_limit, 1.0 if s.tare else 0.0)
-        self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, s.spread, *tares])
+        self._limits = np.array([s.unexplained, s.weak, s.contact_force, s.begins_free, s.spread, s.hiding, *tares])
         self._calm, self._codes = np.zeros(self._shape, dtype=bool), np.zeros(trials, dtype=np.int64)
         self._trusted = np.ones((trials, len(sites)), dtype=bool)
         self._estimate = WrenchEstimate(self.solve.wrench, self.solve.covariance, self._trusted, self._codes)
@@ -188,7 +190,7 @@ def _judge(
     """Fill trust, codes, calm joints and offsets; whether any joint is calm; see `EstimatorSettings`."""
     settled = False
     misfit, weakness = doubt[0], doubt[1]
-    unexplained, weak, touch, begins, factor, free_after, tare_after, tare_time, tare_limit, tare = limits
+    unexplained, weak, touch, begins, factor, hiding, free_after, tare_after, tare_time, tare_limit, tare = limits
     for t in range(wrench.shape[0]):
         bad = codes[t] & (MISSING | STOPPED)
         for j in range(torque.shape[1]):
@@ -205,7 +207,7 @@ def _judge(
             for i in range(6):
                 for k in range(6):
                     wide = covariance[t, s, i, k] * (misfit[t, s] if odd else 1.0)
-                    covariance[t, s, i, k] = factor * (wide + beyond[t, s, i, k])
+                    covariance[t, s, i, k] = factor * (wide + hiding * beyond[t, s, i, k])
             if weakness[t, s] > weak:
                 codes[t] |= SINGULAR
             trusted[t, s] = not (odd or weakness[t, s] > weak or bad)

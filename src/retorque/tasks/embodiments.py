@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from retorque.robots.robot import Robot
+from retorque.sense.wrench_estimator import EstimatorSettings
 from retorque.sense.wrench_solve import WrenchPrior
 from retorque.work.array import Array
 from retorque.work.errors import unknown
@@ -50,6 +51,12 @@ class Embodiment:
     spread: float = 1.0
     """Factor on the reported covariance, so that its ellipsoids hold the truth as often as they say (seed 1000): an
     estimate that is steadied by more noise than the motors have is surer than its solve."""
+    hiding: float = 1.0
+    """Another on what joints at rest may hide together."""
+
+    def estimator(self) -> EstimatorSettings:
+        """Settings of this robot's wrench estimate."""
+        return EstimatorSettings(spread=self.spread, hiding=self.hiding)
 
     def load(self) -> Robot:
         """The robot of this embodiment."""
@@ -88,7 +95,8 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             compliance=300.0,
             prior=WrenchPrior(force=8.0, moment=0.04),
             noise=0.005,
-            spread=0.43,
+            spread=0.26,
+            hiding=2.7,
             smoothing=0.1,
         ),
         "leap_hand": Embodiment(
@@ -109,7 +117,8 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             turn_weight=0.003,
             compliance=80.0,
             prior=WrenchPrior(force=1.5, moment=0.0045),
-            spread=1.1,
+            spread=0.45,
+            hiding=5.5,
             smoothing=0.1,
         ),
         "toddlerbot_2xm": Embodiment(
@@ -124,7 +133,8 @@ EMBODIMENTS: Mapping[str, Embodiment] = MappingProxyType(
             sole=0.055,
             noise=0.02,
             bandwidth=60.0,
-            spread=0.26,
+            spread=0.15,
+            hiding=3.0,
         ),
         "g1": Embodiment(
             robot="g1",

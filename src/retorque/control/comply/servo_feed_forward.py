@@ -22,7 +22,7 @@ class FeedForwardSettings:
     """Share of the cards' friction that is fed forward."""
     smooth: float = 0.1
     """Time constant of the joint speed that friction is fed forward by [s]."""
-    slow: float = 0.06
+    slow: float = 0.02
     """Speed below which friction is fed forward in proportion [rad/s]."""
 
 

@@ -17,7 +17,7 @@ from retorque.robots.robot import Robot
 from retorque.sense.external_torque import QuasiStatic, TorqueSettings
 from retorque.sense.momentum import Momentum
 from retorque.sense.public_estimator import PublicCodeEstimator
-from retorque.sense.wrench_estimator import EstimatorSettings, WrenchEstimator, own_joints
+from retorque.sense.wrench_estimator import WrenchEstimator, own_joints
 from retorque.sense.wrench_solve import WrenchPrior
 from retorque.tasks.embodiments import Embodiment
 from retorque.work.array import Array
@@ -70,7 +70,7 @@ def method_controller(
     else:
         own = TorqueSettings(noise=body.noise)
         torque = Momentum(robot, trials, settings=own, used=at_all, bandwidth=body.bandwidth)
-        source = WrenchEstimator(robot, sites, torque, prior, EstimatorSettings(spread=body.spread), trials)
+        source = WrenchEstimator(robot, sites, torque, prior, body.estimator(), trials)
     admittance = Admittance(len(frames), trials, settings=AdmittanceSettings(speed=SPEED))
     blind = method == "without f_ext"
     return Compliance(source, admittance, inverse, posture, feed_forward=ahead, blind=blind)

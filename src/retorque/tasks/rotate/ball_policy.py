@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from retorque.control.comply.compliance_action import ComplianceAction
 from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.robots.rotation import from_axis_angle
-from retorque.robots.state import State
+from retorque.robots.state import Base, State
 from retorque.tasks.rotate.contact_servo import servo_contacts, velocity_at
 from retorque.tasks.rotate.grip_settings import GRAVITY, GripSettings
 from retorque.tasks.rotate.stroke_schedule import StrokeSchedule
@@ -43,6 +44,7 @@ class BallPolicy:
         palm: (hands, 3, 3) orientations of the palms on the ball.
         schedule: strokes about one axis.
         settings: forces and gains.
+        locate: where a free base is thought to be; default: as reported.
     """
 
     period = 0.0
@@ -57,9 +59,10 @@ class BallPolicy:
         palm: Array,
         schedule: StrokeSchedule,
         settings: BallPolicySettings | None = None,
+        locate: Callable[[State], Base | None] | None = None,
     ):
         self.settings = s = settings or BallPolicySettings()
-        self.tree, self.schedule, self._radius = tree, schedule, radius
+        self.tree, self.schedule, self._radius, self._locate = tree, schedule, radius, locate
         self._centre, self._touch, self._palm = np.asarray(centre, dtype=float), np.asarray(touch), np.asarray(palm)
         self._axis = np.array(schedule.strokes[0].axis[3:])
         # Rolling on the floor: the centre moves with the rotation.
@@ -95,7 +98,7 @@ class BallPolicy:
             self._desired[:] = self.hover - share * s.open * self._touch
             force[..., :3] = -min(1.0, max(0.0, (time - s.close) / s.squeeze)) * s.grip * self._touch
         else:
-            self.tree.at(state)
+            self.tree.at(state if self._locate is None else replace(state, base=self._locate(state)))
             if self._held is None:
                 self._held = self.tree.position.copy()
             stiffness, normals = self._turn(time - s.begin, dt, velocity, force)

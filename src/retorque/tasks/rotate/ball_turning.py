@@ -11,8 +11,9 @@ from retorque.control.comply.compliance import Compliance
 from retorque.control.comply.site_kinematics import DampedLeastSquares, KinematicsSettings
 from retorque.loop.loop import Loop
 from retorque.physics.kernels.compiled_tree import CompiledTree
-from retorque.robots.robot import Robot
+from retorque.robots.robot import Frame
 from retorque.robots.rotation import from_axis_angle
+from retorque.robots.state import Base, State
 from retorque.sense.wrench_estimator import own_joints
 from retorque.sense.wrench_solve import WrenchPrior
 from retorque.simulate.motor_target import MotorTarget, MotorTruth
@@ -20,6 +21,7 @@ from retorque.simulate.scene import Ball, Floor, Scene
 from retorque.tasks.comply.method_controller import method_controller
 from retorque.tasks.embodiments import embodiment
 from retorque.tasks.rotate.ball_policy import BallPolicy, BallPolicySettings
+from retorque.tasks.rotate.kneeling import Kneeling
 from retorque.tasks.rotate.object_turns import ObjectTurns
 from retorque.tasks.rotate.stroke_schedule import Stroke, StrokeSchedule
 from retorque.work.array import Array
@@ -33,12 +35,23 @@ HANDS = {
 """Sites by which hands turn the ball."""
 RADIUS, MASS, FRICTION = 0.08, 0.2, 0.8
 """The public code's ball [m, kg]."""
-PLACE = (0.16, 0.0, RADIUS)
-"""Of the ball [m]."""
-HEIGHT, LEAN = 0.19, 0.5
-"""Of the torso's base that is held there [m], and its pitch [rad]."""
-KNEELING = {"hip_pitch": -1.0, "knee": -2.06, "ankle_pitch": -1.56}
-"""Of the left leg, the right one mirrored [rad]."""
+PLACE = (0.12, 0.0, RADIUS)
+"""Of the ball from below the torso's base [m]."""
+HEIGHT, LEAN = 0.175, -0.06
+"""Of the torso's free base on its knees [m], and its pitch [rad]."""
+KNEELING = {
+    "hip_pitch": -0.46,
+    "hip_roll": 0.49,
+    "hip_yaw_driven": 0.88,
+    "knee": -2.06,
+    "ankle_pitch": -0.12,
+    "ankle_roll": -0.72,
+}
+"""Of the left leg, the right one mirrored [rad]: knees 13 cm apart with the ball before them, shanks outwards, feet on
+the floor behind. The weight is 4.5 cm behind the foremost point that it stands on, and 8 cm before the last."""
+KNEES = ("left_knee_link", "right_knee_link")
+FALLEN = 0.6
+"""A base below this share of its height has fallen."""
 SIDE = {"one": np.deg2rad(40.0), "both": np.deg2rad(50.0)}
 """Angle of a palm's place from the top of the ball to its side [rad]."""
 ROLL = Stroke(axis=(0.0, 0.0, 0.0, 0.0, 1.0, 0.0), reach=float(np.pi / 12.0), speed=0.2)
@@ -73,7 +86,7 @@ class BallTurningSettings:
 
 
 class BallTurning:
-    """ToddlerBot on its knees, leaning forward, its base held; the ball on the floor before it.
+    """ToddlerBot on its knees, which it keeps apart, its base free; the ball on the floor before it.
 
     Args:
         settings: hands, trials, seed.
@@ -84,7 +97,10 @@ class BallTurning:
             raise unknown("choice of hands", settings.hands, HANDS)
         self.settings, self.sites = settings, HANDS[settings.hands]
         self.body = replace(embodiment("toddlerbot_2xm"), turn_weight=PALM_TURN)
-        self.robot = held(self.body.load(), HEIGHT, LEAN)
+        robot = self.body.load()
+        knees = {name: Frame(link=name, position=(0.0, 0.0, 0.0), quaternion=(1.0, 0.0, 0.0, 0.0)) for name in KNEES}
+        self.robot = replace(robot, frames={**robot.frames, **knees})
+        self.base = np.array([0.0, 0.0, HEIGHT, np.cos(0.5 * LEAN), 0.0, np.sin(0.5 * LEAN), 0.0])
         both = settings.hands == "both"
         angle = SIDE["both"] if both else SIDE["one"]
         sides = [1.0 if site.startswith("left") else -1.0 for site in self.sites]
@@ -99,10 +115,16 @@ class BallTurning:
     def _frames(self, trials: int) -> CompiledTree:
         return CompiledTree(self.robot, tuple(self.robot.frame(name) for name in self.sites), trials)
 
-    def policy(self, trials: int, settings: BallPolicySettings, palm: Array) -> BallPolicy:
-        """The policy of this scene."""
+    def policy(
+        self,
+        trials: int,
+        settings: BallPolicySettings,
+        palm: Array,
+        locate: Callable[[State], Base | None] | None = None,
+    ) -> BallPolicy:
+        """The policy of this scene; `locate` says where the base is."""
         return BallPolicy(
-            self._frames(trials), np.array(PLACE), RADIUS, MASS, self.touch, palm, self.schedule, settings
+            self._frames(trials), np.array(PLACE), RADIUS, MASS, self.touch, palm, self.schedule, settings, locate
         )
 
     def _reach(self) -> tuple[Array, Array]:
@@ -112,14 +134,14 @@ class BallTurning:
         for name, value in KNEELING.items():
             q[robot.joint_names.index(f"left_{name}")] = value
             q[robot.joint_names.index(f"right_{name}")] = -value
-        tree.update(q[None])
+        tree.update(q[None], self.base[None])
         palm = np.stack([_facing(tree.rotation[0, k], -self.touch[k]) for k in range(len(self.sites))])
         settings = KinematicsSettings(rotation=PALM_TURN, posture=1e-7)
         solver = DampedLeastSquares(robot, tree.frames, own_joints(tree), settings=settings)
         solver.reset(q[None])
         hover = self.policy(1, self.settings.policy, palm).hover
         for _ in range(400):
-            solver.step(hover[None], palm[None])
+            solver.step(hover[None], palm[None], self.base[None])
         return solver.q[0].copy(), palm
 
     def target(self) -> MotorTarget:
@@ -138,7 +160,9 @@ class BallTurning:
         truth = MotorTruth.sample(self.robot, trials, s.seed)
         target = MotorTarget(self.robot, truth, stiffness, damping, scene=scene, seed=s.seed)
         target.vary("ball", mass=self._mass, friction=self._friction)
-        target.reset(np.tile(self.start, (trials, 1)))
+        target.reset(
+            np.tile(self.start, (trials, 1)), base=Base(np.tile(self.base, (trials, 1)), np.zeros((trials, 6)))
+        )
         level = np.tile([1.0, 0.0, 0.0, 0.0], (trials, 1))
         target.place("ball", np.concatenate([np.array(PLACE) + self._shift, level], axis=1))
         return target
@@ -148,8 +172,9 @@ class BallTurning:
         s, trials = self.settings, self.settings.trials
         target = self.target()
         chosen = replace(s.policy, depth=s.policy.depth or DEPTH) if method == "position" else s.policy
-        policy = self.policy(trials, chosen, self.palm)
-        controller = method_controller(method, self.robot, self.sites, self.body, trials, PRIOR)
+        posture = Kneeling(self.robot, KNEES, ("left_hip_pitch", "right_hip_pitch"), trials)
+        policy = self.policy(trials, chosen, self.palm, posture.locate)
+        controller = method_controller(method, self.robot, self.sites, self.body, trials, PRIOR, posture)
         loop = Loop(target, policy, controller)
         turns = ObjectTurns(self.schedule, chosen.begin, trials, LOST)
         for tick in range(round((chosen.begin + self.schedule.duration) / target.timestep)):
@@ -157,19 +182,13 @@ class BallTurning:
             objects = target.objects
             assert objects is not None
             pressed = [target.contact_force("ball", by=self.robot.frame(site).link) for site in self.sites]
-            turns.add(target.time, objects[:, 0, :7], np.linalg.norm(np.stack(pressed, 1), axis=-1), target.diverged)
+            fallen = target.diverged | (target.base_pose()[:, 2] < FALLEN * HEIGHT)
+            turns.add(target.time, objects[:, 0, :7], np.linalg.norm(np.stack(pressed, 1), axis=-1), fallen)
             if isinstance(controller, Compliance) and controller.felt is not None:
                 turns.felt.append(np.linalg.norm(controller.felt.wrench[..., :3], axis=-1).copy())
             if progress is not None and tick % 50 == 49:
                 progress(50)
         return turns
-
-
-def held(robot: Robot, height: float, lean: float) -> Robot:
-    """The same robot with its free base held at a height [m], pitched forward [rad]."""
-    turn = (float(np.cos(0.5 * lean)), 0.0, float(np.sin(0.5 * lean)), 0.0)
-    base = replace(robot.links[0], joint=None, position=(0.0, 0.0, height), quaternion=turn)
-    return robot.with_links((base, *robot.links[1:]))
 
 
 def _facing(rotation: Array, direction: Array) -> Array:

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 
 from retorque.adapt import make
+from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.adapt.particle.adapter import Particle, ParticleSettings
 from retorque.adapt.particle.one_step import OneStep, Window
-from retorque.adapt.rivals.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.adapt.rivals.integral import Integral, IntegralSettings
 from retorque.adapt.rivals.observer import Observer, ObserverSettings
 from retorque.physics.actuator import DEAD_ZONE_SLOPE

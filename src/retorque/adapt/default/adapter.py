@@ -9,8 +9,10 @@ import numpy as np
 from retorque.adapt.default.explanations import Explanations
 from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.reopening import Reopening
+from retorque.adapt.default.velocity_feedback import VelocityFeedback
 from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
+from retorque.loop.belief import Belief
 from retorque.loop.health import Health
 from retorque.physics.default_profile import profile_of
 from retorque.physics.rigid_body import RigidBody
@@ -77,7 +79,8 @@ class Default(TamRecursive):
 
     Where the estimate stops explaining the robot, it is held as it was. Likelihoods of a wrench at the hand, a force at
     the arm, a payload, the drives and each single joint compete, with undecided as an answer. A payload, a drive or a
-    joint that wins is learnt at once; to everything else the robot yields as the ideal one would.
+    joint that wins is learnt at once; to everything else the robot yields as the ideal one would. Where nothing is
+    disputed, the velocity that the robot lacks is fed back as well.
     """
 
     remembered: tuple[str, ...] = (
@@ -104,6 +107,7 @@ class Default(TamRecursive):
         "_under_touch",
         "_walked",
         "_unseen_for",
+        "_feedback",
     )
     periods = (1e-3, 5e-3)
     gain_doubt = 0.15
@@ -145,6 +149,7 @@ class Default(TamRecursive):
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
+        self._feedback = VelocityFeedback(self.robot, self.trials, self.timestep, self.unit)
         super().reset()
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
         # Gains are believed near one at first.
@@ -205,12 +210,28 @@ class Default(TamRecursive):
         lasting = np.where(self._kept >= DELAYED, kept, self._evidence)
         self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
 
+    def observe(self, state: State) -> None:
+        before = self.history.total
+        super().observe(state)
+        fresh = self.history.total - before
+        if fresh > 1:  # reports are missing
+            self._feedback.reset()
+        if fresh > 0:
+            self._feedback.observe(state, self.belief.arrays["follow"])
+
     def correct(self, state: State, nominal_torque: Array) -> Array:
         a, inverse = self.belief.arrays, self._tick_inverse
         q, qd, external = state.position, state.velocity, a["share"] * a["external"]
         ideal = self._ideal.forward_dynamics(q, qd, nominal_torque + external)
-        found = inverse(a, q, qd, ideal, external) + a["own"]
-        return nominal_torque + a["trust"] * (found - nominal_torque)
+        found = inverse(a, q, qd, ideal, external) + a["own"] + self._feedback.torque
+        torque = nominal_torque + a["trust"] * (found - nominal_torque)
+        self._feedback.expect(ideal, nominal_torque, torque)
+        return torque
+
+    def _believe(self) -> Belief:
+        yields = self.disputed | self._held | self._touching | (self._rest >= REST)
+        self._estimate["follow"] = np.where(yields, 0.0, 1.0)[:, None]
+        return super()._believe()
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.adapt.recursive.equation import averaged_equation
 from retorque.adapt.recursive.inverse import Inverse, estimate_arrays
 from retorque.adapt.recursive.linear_model import LinearModel
-from retorque.adapt.rivals.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
 from retorque.loop.history import History

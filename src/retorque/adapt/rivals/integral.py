@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.adapt.rivals.bounded import Bounded, BoundedSettings
-from retorque.adapt.rivals.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.robots.state import State
 from retorque.work.array import Array
 

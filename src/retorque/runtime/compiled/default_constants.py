@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, felt_torque, reopening
+from retorque.adapt.default import explanations, felt_torque, reopening, velocity_feedback
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -84,6 +84,10 @@ def default_constants(adapter: Default) -> Constants:
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,
+        "feedback_gain": adapter._feedback.gain,
+        "feedback_most": adapter._feedback.most,
+        "feedback_leak": adapter.timestep / velocity_feedback.MEMORY,
+        "sent_share": adapter._feedback.share,
     }
 
 

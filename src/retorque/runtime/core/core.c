@@ -81,6 +81,13 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->undo_root = numbers(c, size * step);
   p->felt = numbers(c, 2 * n);
   p->drift = numbers(c, n);
+  p->ideal_velocity = numbers(c, n);
+  p->ideal_acceleration = numbers(c, n);
+  p->asked = numbers(c, n);
+  p->nominal = numbers(c, n);
+  p->asked_error = numbers(c, n);
+  p->nominal_error = numbers(c, n);
+  p->feedback = numbers(c, n);
   p->means = numbers(c, means);
   p->covariances = numbers(c, covariances);
   p->evidence = numbers(c, explanations);
@@ -240,7 +247,13 @@ int rt_learn(rt_core *core, double *belief) {
 }
 
 void rt_bare_observe(rt_core *core, double time, const double *position, const double *velocity, const double *torque) {
-  if (core->model->adapter != RT_DIRECT) rt_history_add(&core->history, core->model, time, position, velocity, torque);
+  if (core->model->adapter == RT_DIRECT) return;
+  const int64_t before = core->history.state->total;
+  rt_history_add(&core->history, core->model, time, position, velocity, torque);
+  const int64_t fresh = core->history.state->total - before;
+  if (core->model->adapter != RT_DEFAULT || fresh == 0) return;
+  if (fresh > 1) rt_feedback_reset(core); /* reports are missing */
+  rt_feedback_observe(core, position, velocity, torque);
 }
 
 int rt_bare_learn(rt_core *core, double *belief) {

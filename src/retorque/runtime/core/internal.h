@@ -146,7 +146,7 @@ double rt_command_sign(const rt_model *model, int joint, double torque);
 /* recursive.c */
 typedef struct { /* where the parts of an estimate stand in a row of numbers */
   int inertial, armature, offset, forward, backward, push, pull, trust;
-  int contact, external, external_rate, share, own, size;
+  int contact, external, external_rate, share, own, follow, size;
 } rt_layout;
 
 typedef struct {
@@ -178,7 +178,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 
 /* default/ */
 typedef struct {
-  int64_t disputed, held, kept, under_touch, walked;
+  int64_t disputed, held, kept, under_touch, walked, known;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
 } rt_default_state;
 
@@ -189,6 +189,9 @@ typedef struct {
   double *undo_mean, *undo_root;      /* (step), (size, step) */
   double *felt;                       /* (2, n) torque from outside, and its rate */
   double *drift;                      /* (n) velocities, smoothed [rad/s] */
+  double *ideal_velocity, *ideal_acceleration; /* (n) of the velocity feedback [rad/s], [rad/s2] */
+  double *asked, *nominal, *asked_error, *nominal_error; /* (n) torques of the last tick, and how far reports are [N m] */
+  double *feedback;                   /* (n) [N m] */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */
   double *work;                       /* (size, work_stride) a root and doubt beside it */
@@ -320,10 +323,15 @@ void rt_explanations_take(rt_core *core, const rt_equation *equation, const doub
 int rt_explanations_verdict(const rt_core *core, double least, double carried);
 int rt_explanations_over(const rt_core *core);
 int rt_explanations_opening(const rt_core *core, int verdict, double *shift, double *doubt, int stride);
+/* default/velocity_feedback.c */
+void rt_feedback_reset(rt_core *core);
+void rt_feedback_observe(rt_core *core, const double *position, const double *velocity, const double *torque);
+void rt_feedback_expect(const rt_core *core, const double *acceleration, const double *nominal, const double *asked);
 /* default/default.c */
 void rt_default_reset(rt_core *core);
 void rt_screen_default(rt_core *core, rt_equation *equation, double *innovation, double *spread);
 double rt_default_evidence(const rt_core *core);
+int rt_default_follows(const rt_core *core);
 void rt_default_answer(rt_core *core);
 /* tam.c */
 void rt_tam_reset(rt_core *core);

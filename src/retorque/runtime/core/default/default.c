@@ -65,6 +65,7 @@ void rt_default_reset(rt_core *core) {
   p->state->own_since = INFINITY;
   begin(core);
   rt_explanations_restart(core);
+  rt_feedback_reset(core);
 }
 
 /* What counts as noise, and as what is never explained: never more than before a mismatch began. */
@@ -346,6 +347,12 @@ double rt_default_evidence(const rt_core *core) {
   if (core->defaults.state->kept < d->delayed) return least;
   for (int k = d->snapshots - d->delayed; k < d->snapshots; k++) least = less(least, core->defaults.old_evidence[k]);
   return least;
+}
+
+/* Whether the velocity that the robot lacks may be fed back: nothing may be a touch. */
+int rt_default_follows(const rt_core *core) {
+  const rt_default_state *s = core->defaults.state;
+  return !(s->disputed || s->held || core->recursive.state->touching || s->rest >= core->model->defaults.rest);
 }
 
 /* The share of what is felt that counts beside the network's word. */

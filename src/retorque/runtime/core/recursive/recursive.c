@@ -18,6 +18,7 @@ rt_layout rt_layout_of(const rt_model *model) {
   at.external = next, next += n;
   at.external_rate = next, next += n;
   at.own = next, next += n;
+  at.follow = next, next += 1;
   at.size = next;
   return at;
 }
@@ -126,8 +127,12 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
   rt_estimate_torque(core, belief, pose, qd, ideal, touched ? external : NULL, found);
   for (int j = 0; j < n; j++) {
     if (network) found[j] += belief[at->own + j];
-    torque[j] = nominal[j] + belief[at->trust] * (found[j] - nominal[j]);
+    if (model->adapter == RT_DEFAULT) found[j] += core->defaults.feedback[j];
   }
+  double asked[RT_MOST_JOINTS];
+  for (int j = 0; j < n; j++) asked[j] = nominal[j] + belief[at->trust] * (found[j] - nominal[j]);
+  if (model->adapter == RT_DEFAULT) rt_feedback_expect(core, ideal, nominal, asked);
+  memcpy(torque, asked, sizeof(double) * (size_t)n);
 }
 
 /* Evidence that anything is hidden at all: the prior family's likelihood against the ideal robot's. */
@@ -281,4 +286,5 @@ void rt_write_belief(rt_core *core, double *belief) {
     belief[at->external_rate + j] = network ? 0.0 : p->external_rate[j];
     belief[at->own + j] = network ? p->own[j] : 0.0;
   }
+  belief[at->follow] = core->model->adapter == RT_DEFAULT && rt_default_follows(core) ? 1.0 : 0.0;
 }

@@ -40,12 +40,15 @@ class IdealVelocity:
         self.acceleration[:] = 0.0
         self._known[:] = False
 
-    def observe(self, state: State) -> Array:
-        """How much of its velocity the robot lacks (trials, n) [rad/s]; nothing where its report is not finite."""
+    def observe(self, state: State, follows: Array | bool = True) -> Array:
+        """How much of its velocity the robot lacks (trials, n) [rad/s]; nothing where its report is not finite.
+
+        Joints that do not follow, `follows` (trials, n), begin anew at what is reported.
+        """
         reported = np.isfinite(state.velocity).all(axis=-1) & np.isfinite(state.position).all(axis=-1)
         velocity = np.where(reported[:, None], state.velocity, self.velocity)
         self.velocity += self._dt * self.acceleration
-        self.velocity = np.where(self._known[:, None], self.velocity, velocity)
+        self.velocity = np.where(self._known[:, None] & follows, self.velocity, velocity)
         missing = np.where(reported[:, None], self.velocity - velocity, 0.0)
         self.velocity -= self._leak * missing
         self._known |= reported
@@ -54,9 +57,13 @@ class IdealVelocity:
     def command(self, state: State, nominal_torque: Array) -> Array:
         """The ideal robot's acceleration under this torque (trials, n) [rad/s²]."""
         acceleration = self._body.forward_dynamics(state.position, state.velocity, nominal_torque)
+        self.expect(acceleration)
+        return acceleration
+
+    def expect(self, acceleration: Array) -> None:
+        """So the ideal robot accelerates until the next report (trials, n) [rad/s²]."""
         known = np.isfinite(acceleration).all(axis=-1)[:, None]
         self.acceleration = np.where(known, acceleration, 0.0)  # or one bad report would stay in the integral for good
-        return acceleration
 
     def hold(self, missing: Array, most: Array) -> Array:
         """Keep what is missing within bounds (trials, n) [rad/s]: what is beyond is forgotten, not stored up."""

@@ -1,0 +1,65 @@
+"""Velocity feedback: torque for the velocity that a robot lacks behind the ideal one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
+from retorque.robots.robot import Robot
+from retorque.robots.state import State
+from retorque.work.array import Array
+
+GAIN, MEMORY = 12.0, 1.0
+"""Torque for each rad/s that is lacking, times the joint's inertia at home [1/s], and how long that is remembered [s].
+Three times the gain would halve the error of stiff joints, and shakes those with springs and play."""
+MOST = 5.0
+"""Largest torque [units]."""
+SENT = 0.05
+"""Time over which reported torques are compared with those asked for [s]."""
+
+
+class VelocityFeedback:
+    """What an estimate does not know yet shows as velocity that the robot lacks; fed back, it hardly shows any more.
+
+    A joint counts only where its corrections are sent: where the reported torques are nearer to the nominal ones (a
+    supervisor that watches, limits or has faded them out), there is nothing to follow.
+
+    Args:
+        robot: the ideal robot.
+        trials: robots served at once.
+        timestep: control period [s].
+        unit: (n,) torque that counts as one [N·m].
+    """
+
+    remembered = ("_ideal", "_asked", "_nominal", "_errors", "torque")
+
+    def __init__(self, robot: Robot, trials: int, timestep: float, unit: Array):
+        self.gain = GAIN * joint_inertia(robot)
+        """(n,) [N·m·s/rad]"""
+        self.most = MOST * unit / self.gain
+        """(n,) largest velocity that counts [rad/s]."""
+        self.share = min(1.0, timestep / SENT)
+        """Of the newest report in the comparison of torques."""
+        self._ideal = IdealVelocity(robot, trials, timestep, MEMORY)
+        self._asked, self._nominal = np.zeros((2, trials, robot.n))
+        self._errors = np.zeros((2, trials, robot.n))  # of reported torques: to those asked for, to the nominal ones
+        self.torque = np.zeros((trials, robot.n))
+        """(trials, n) to add to the correction [N·m]."""
+
+    def reset(self) -> None:
+        """Begin anew with the next report."""
+        self._ideal.reset()
+        for array in (self._asked, self._nominal, self._errors, self.torque):
+            array[:] = 0.0
+
+    def observe(self, state: State, allowed: Array) -> None:
+        """Take in a report one period after the last; `allowed` (trials, 1) is above zero where it may count."""
+        errors = np.abs(state.torque - np.stack([self._asked, self._nominal])) - self._errors
+        self._errors += self.share * np.where(np.isfinite(errors), errors, 0.0)
+        missing = self._ideal.observe(state, (allowed > 0.0) & (self._errors[0] <= self._errors[1]))
+        self.torque = self.gain * self._ideal.hold(missing, self.most)
+
+    def expect(self, acceleration: Array, nominal: Array, asked: Array) -> None:
+        """So the ideal robot accelerates under the nominal torque, and so much is asked for instead, (trials, n)."""
+        self._ideal.expect(acceleration)
+        self._nominal[:], self._asked[:] = nominal, asked

@@ -9,20 +9,26 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
-GAIN, MEMORY = 12.0, 1.0
+GAIN, MEMORY = 8.0, 1.0
 """Torque for each rad/s that is lacking, times the joint's inertia at home [1/s], and how long that is remembered [s].
-Three times the gain would halve the error of stiff joints, and shakes those with springs and play."""
+Five times the gain would follow more closely on stiff joints, and shakes those with springs and play."""
+PERIOD = 1e-3
+"""Longest control period at which all of it counts [s]: accelerations summed over longer ones err as much more."""
 MOST = 5.0
 """Largest torque [units]."""
 SENT = 0.05
 """Time over which reported torques are compared with those asked for [s]."""
+MARGIN = 0.1
+"""A difference that says which of them were sent [units]."""
+IGNORED = 0.2
+"""Corrections that were not sent for so long are not sent [s]: a ramp or a limit is over sooner."""
 
 
 class VelocityFeedback:
     """What an estimate does not know yet shows as velocity that the robot lacks; fed back, it hardly shows any more.
 
-    A joint counts only where its corrections are sent: where the reported torques are nearer to the nominal ones (a
-    supervisor that watches, limits or has faded them out), there is nothing to follow.
+    A joint counts only where its corrections are sent: where the reported torques stay nearer to the nominal ones (a
+    supervisor that watches or has faded them out), there is nothing to follow.
 
     Args:
         robot: the ideal robot.
@@ -31,32 +37,39 @@ class VelocityFeedback:
         unit: (n,) torque that counts as one [N·m].
     """
 
-    remembered = ("_ideal", "_asked", "_nominal", "_errors", "torque")
+    remembered = ("_ideal", "_asked", "_nominal", "_errors", "_ignored", "torque")
 
     def __init__(self, robot: Robot, trials: int, timestep: float, unit: Array):
-        self.gain = GAIN * joint_inertia(robot)
+        self.gain = GAIN * min(1.0, PERIOD / timestep) * joint_inertia(robot)
         """(n,) [N·m·s/rad]"""
         self.most = MOST * unit / self.gain
         """(n,) largest velocity that counts [rad/s]."""
+        self.margin = MARGIN * unit
+        """(n,) [N·m]"""
         self.share = min(1.0, timestep / SENT)
         """Of the newest report in the comparison of torques."""
+        self._timestep = timestep
         self._ideal = IdealVelocity(robot, trials, timestep, MEMORY)
         self._asked, self._nominal = np.zeros((2, trials, robot.n))
-        self._errors = np.zeros((2, trials, robot.n))  # of reported torques: to those asked for, to the nominal ones
+        self._errors = np.zeros((2, trials, robot.n))  # of reported torques to those asked for and the nominal ones
+        self._ignored = np.zeros((trials, robot.n))  # how long [s]
         self.torque = np.zeros((trials, robot.n))
         """(trials, n) to add to the correction [N·m]."""
 
     def reset(self) -> None:
         """Begin anew with the next report."""
         self._ideal.reset()
-        for array in (self._asked, self._nominal, self._errors, self.torque):
+        for array in (self._asked, self._nominal, self._errors, self._ignored, self.torque):
             array[:] = 0.0
 
     def observe(self, state: State, allowed: Array) -> None:
         """Take in a report one period after the last; `allowed` (trials, 1) is above zero where it may count."""
-        errors = np.abs(state.torque - np.stack([self._asked, self._nominal])) - self._errors
+        errors = state.torque - np.stack([self._asked, self._nominal]) - self._errors
         self._errors += self.share * np.where(np.isfinite(errors), errors, 0.0)
-        missing = self._ideal.observe(state, (allowed > 0.0) & (self._errors[0] <= self._errors[1]))
+        asked, nominal = np.abs(self._errors)
+        self._ignored += self._timestep * (asked - nominal > self.margin)
+        self._ignored[nominal - asked > self.margin] = 0.0
+        missing = self._ideal.observe(state, (allowed > 0.0) & (self._ignored < IGNORED))
         self.torque = self.gain * self._ideal.hold(missing, self.most)
 
     def expect(self, acceleration: Array, nominal: Array, asked: Array) -> None:

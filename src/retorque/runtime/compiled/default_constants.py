@@ -87,6 +87,8 @@ def default_constants(adapter: Default) -> Constants:
         "feedback_gain": adapter._feedback.gain,
         "feedback_most": adapter._feedback.most,
         "feedback_leak": adapter.timestep / velocity_feedback.MEMORY,
+        "ignored": velocity_feedback.IGNORED,
+        "sent_margin": adapter._feedback.margin,
         "sent_share": adapter._feedback.share,
     }
 

@@ -87,6 +87,7 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->nominal = numbers(c, n);
   p->asked_error = numbers(c, n);
   p->nominal_error = numbers(c, n);
+  p->ignored = numbers(c, n);
   p->feedback = numbers(c, n);
   p->means = numbers(c, means);
   p->covariances = numbers(c, covariances);

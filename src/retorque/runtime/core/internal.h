@@ -191,7 +191,7 @@ typedef struct {
   double *drift;                      /* (n) velocities, smoothed [rad/s] */
   double *ideal_velocity, *ideal_acceleration; /* (n) of the velocity feedback [rad/s], [rad/s2] */
   double *asked, *nominal, *asked_error, *nominal_error; /* (n) torques of the last tick, and how far reports are [N m] */
-  double *feedback;                   /* (n) [N m] */
+  double *ignored, *feedback;         /* (n) how long corrections were not sent [s], [N m] */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */
   double *work;                       /* (size, work_stride) a root and doubt beside it */

@@ -157,8 +157,9 @@ typedef struct {
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
-  const double *feedback_gain, *feedback_most; /* (n) [N m s/rad], [rad/s] */
+  const double *feedback_gain, *feedback_most, *sent_margin; /* (n) [N m s/rad], [rad/s], [N m] */
   double feedback_leak, sent_share; /* forgotten in a tick; of the newest report in the comparison of torques */
+  double ignored;            /* corrections that were not sent for so long are not sent [s] */
 } rt_default;
 
 /* The torque adaptation module. */

@@ -4,14 +4,14 @@
 void rt_feedback_reset(rt_core *core) {
   rt_default_part *p = &core->defaults;
   const size_t bytes = sizeof(double) * (size_t)core->model->robot.n;
-  double *rows[] = {p->ideal_acceleration, p->asked, p->nominal, p->asked_error, p->nominal_error, p->feedback};
+  double *rows[] = {p->ideal_acceleration, p->asked, p->nominal, p->asked_error, p->nominal_error, p->ignored, p->feedback};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) memset(rows[k], 0, bytes);
   p->state->known = 0;
 }
 
 /* Reported torques are followed from one to the next; what is not finite changes nothing. */
 static void compare(double *error, double share, double reported, double told) {
-  const double change = fabs(reported - told) - *error;
+  const double change = reported - told - *error;
   if (isfinite(change)) *error += share * change;
 }
 
@@ -25,7 +25,10 @@ void rt_feedback_observe(rt_core *core, const double *position, const double *ve
   for (int j = 0; j < n; j++) {
     compare(p->asked_error + j, d->sent_share, torque[j], p->asked[j]);
     compare(p->nominal_error + j, d->sent_share, torque[j], p->nominal[j]);
-    const int follows = p->state->known && allowed && p->asked_error[j] <= p->nominal_error[j];
+    const double nearer = fabs(p->asked_error[j]) - fabs(p->nominal_error[j]); /* to the nominal torque */
+    if (nearer > d->sent_margin[j]) p->ignored[j] += model->timestep;
+    if (-nearer > d->sent_margin[j]) p->ignored[j] = 0.0;
+    const int follows = p->state->known && allowed && p->ignored[j] < d->ignored;
     const double now = reported ? velocity[j] : p->ideal_velocity[j];
     p->ideal_velocity[j] += model->timestep * p->ideal_acceleration[j];
     if (!follows) p->ideal_velocity[j] = now;

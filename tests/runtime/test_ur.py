@@ -83,7 +83,8 @@ def test_whatever_stops_the_arm_ends_in_one_sentence(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     error = [line for line in done.stderr.splitlines() if line.startswith("retorque: ")]
-    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr
+    said = done.stdout + done.stderr
+    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr, said
 
 
 class Torn:

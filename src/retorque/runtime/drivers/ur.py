@@ -36,8 +36,8 @@ LOOK = 0.0001
 """Time between two looks for a new report [s]."""
 SILENCE = 2000
 """Looks without a new report after which the robot counts as gone: 0.2 s, or more where this machine itself stalls."""
-BEHIND = 0.2
-"""Time to wait for a cause after a refused torque: torques and reports have connections of their own [s]."""
+BEHIND = 1.0
+"""Longest time that reports lag behind torques, which have a connection of their own [s]."""
 LEFT: list[tuple[Any, Any]] = []
 """Clients of robots that are out of reach: ur_rtde crashes when it is taken down while it tries to reconnect."""
 NO_FRICTION = [0.0] * JOINTS
@@ -93,6 +93,9 @@ class UniversalRobot(Driver):
                 self._control = RTDEControlInterface(self._host, 1.0 / self.timestep)
         except RuntimeError as error:
             raise RobotStopped(f"the arm takes no program: {error}; is it in remote control?") from error
+        until = time.monotonic() + BEHIND
+        while not self._receive.getRobotStatus() & wire.RUNNING and time.monotonic() < until:
+            self._await()  # the program runs, but the reports are not there yet
 
     def _report(self) -> State:
         self._await()

@@ -34,8 +34,8 @@ VARIABLES = [
 ]
 LOOK = 0.0001
 """Time between two looks for a new report [s]."""
-SILENCE = 2000
-"""Looks without a new report after which the robot counts as gone: 0.2 s, or more where this machine itself stalls."""
+SILENCE = 5000
+"""Looks without a new report after which the robot counts as gone: 0.5 s, or more where this machine itself stalls."""
 BEHIND = 1.0
 """Longest time that reports lag behind torques, which have a connection of their own [s]."""
 LEFT: list[tuple[Any, Any]] = []

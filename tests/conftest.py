@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as property_settings
 
 from retorque.identify.regression.layout import Layout
 from retorque.logs.motion import Motion
@@ -19,9 +21,17 @@ from retorque.physics.presliding import slip
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 
+SLOW = os.environ.get("RETORQUE_SLOW") == "1"
+
+property_settings.register_profile(
+    "retorque", deadline=None, derandomize=not SLOW, suppress_health_check=[HealthCheck.too_slow]
+)
+property_settings.load_profile("retorque")
+"""The same examples in every run, however busy the machine is; the long versions of the tests look for new ones."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("RETORQUE_SLOW") == "1":
+    if SLOW:
         return
     skip = pytest.mark.skip(reason="slow; RETORQUE_SLOW=1 runs it")
     for item in items:

@@ -62,6 +62,15 @@ def test_a_trial_that_diverged_is_seen_in_the_row() -> None:
     assert np.isnan(Row.of([1.0, np.nan], **FIELDS).mean)
 
 
+@pytest.mark.parametrize(
+    ("times", "mean", "reached"),
+    [([2.0, np.nan, 4.0], 3.0, 2), ([np.nan] * 5, np.inf, 0), ([np.inf, 1.0], 1.0, 1)],
+)
+def test_runs_that_never_arrive_are_trials_too(times: list[float], mean: float, reached: int) -> None:
+    row = Row.reached(np.array(times), extra={"noise": "white"}, **FIELDS)
+    assert (row.mean, row.trials, row.extra) == (mean, len(times), {"reached": reached, "noise": "white"})
+
+
 @settings(max_examples=60, deadline=None)
 @given(successes=st.integers(0, 60), trials=st.integers(1, 60))
 def test_a_rates_interval_is_wilsons(successes: int, trials: int) -> None:

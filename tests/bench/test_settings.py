@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing
 from collections.abc import Callable
 from importlib import import_module
@@ -17,6 +18,7 @@ from retorque.cli.main import COMMANDS
 from retorque.cli.verb import Verb
 from retorque.work.checks import check_names
 from retorque.work.errors import RetorqueError
+from retorque.work.jobs import _plain
 
 VERBS: dict[str, Verb] = {name: verb for name, verb in BENCHES.commands.items()}
 VERBS |= {
@@ -112,6 +114,30 @@ def test_a_result_keeps_every_setting_that_it_depends_on(name: str) -> None:
     assert set(recorded(settings)) == fields - set(UNRECORDED)
     assert {"json", "workers", "cluster"} <= fields
     assert "seed" in fields or name in ("real-logs", "comply-speed")  # nothing in them is random
+
+
+def test_what_a_kept_part_is_asked_for_does_not_say_who_does_it(monkeypatch, tmp_path: Path) -> None:
+    asked: dict[str, list[str]] = {}
+
+    def noted(function: Callable, jobs: list[tuple], *_: object) -> None:
+        asked[name].append(json.dumps(jobs, default=_plain))
+        raise WorkBegan
+
+    for name, verb in BENCHES.commands.items():
+        module = import_module(f"retorque.{verb.module}")
+        settings, run = getattr(module, verb.settings), getattr(module, verb.function)
+        if "keep" not in {field.name for field in dataclasses.fields(settings)}:
+            continue
+        for before, does in (("compile_with_progress", lambda: None), ("fitted", lambda *_: ((0.0, 0.0), 0))):
+            if hasattr(module, before):
+                monkeypatch.setattr(module, before, does)
+        monkeypatch.setattr(module, "run_jobs", noted)
+        asked[name] = []
+        for who in ({"workers": 1}, {"workers": 2, "keep": tmp_path, "json": tmp_path / "a.json"}):
+            with pytest.raises(WorkBegan):
+                run(settings(**who))
+        assert asked[name][0] == asked[name][1], name
+    assert {"tracking", "source-to-osc", "worlds", "mpc", "mpc-exploration", "mpc-start-time"} <= set(asked)
 
 
 def test_what_names_nothing_or_something_unknown_is_refused() -> None:

@@ -1,5 +1,7 @@
 """The source-to-OSC bench: its rows, the published figures beside them, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,9 @@ from retorque.tasks.source_to_osc_task import SourceToOscSettings, SourceToOscTa
 from retorque.work.errors import RetorqueError
 
 
-def test_rows_of_every_adapter_condition_and_state():
-    settings = Settings(
-        adapters=("direct", "particle", "oracle"), trials=2, seed=1000, source_duration=1.0, osc_duration=1.0, workers=1
-    )
+def test_rows_of_every_adapter_condition_and_state(tmp_path):
+    world = {"trials": 2, "seed": 1000, "source_duration": 1.0, "osc_duration": 1.0}
+    settings = Settings(adapters=("direct", "particle", "oracle"), **world, workers=1, keep=tmp_path)
     report = run(settings)
     assert [(row.method, row.extra["condition"], row.extra["state"]) for row in report.rows] == [
         ("direct", "nominal", "-"),
@@ -36,6 +37,10 @@ def test_rows_of_every_adapter_condition_and_state():
             value for value, moved in zip(row.extra["trial_values"], row.extra["shaken"], strict=True) if moved < 1.0
         ]
         assert row.extra["worst, firm"] == max(firm, default=0.0) <= row.extra["worst"]
+    (kept,) = tmp_path.iterdir()
+    written = kept.stat().st_mtime_ns
+    assert run(replace(settings, workers=2)).rows == report.rows
+    assert list(tmp_path.iterdir()) == [kept] and kept.stat().st_mtime_ns == written  # nothing was done again
 
 
 def test_a_part_is_the_same_experiment():

@@ -4,12 +4,11 @@ import importlib.util
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import within
 
 from retorque.adapt.tam.preset import preset
 from retorque.adapt.tam.tam_weights import load_weights
@@ -88,14 +87,6 @@ def running(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def within(seconds: float, condition: Callable[[], bool]) -> bool:
-    """Whether a condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not (met := condition()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return met
 
 
 class Played(Ranks):

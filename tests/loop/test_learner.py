@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from waiting import within
 
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
@@ -24,14 +25,16 @@ class Counting(Adapter):
 
     remembered = ("learnt",)
 
-    def __init__(self, learn_every: int = 5, slow: float = 0.0):
+    def __init__(self, learn_every: int = 5):
         super().__init__(ROBOT, 1)
-        self.learn_every, self.slow = learn_every, slow
+        self.learn_every = learn_every
         self.learnt, self.adopted, self.threads = 0, 0, set()
+        self.may_learn = threading.Event()
+        self.may_learn.set()
 
     def learn(self) -> Belief | None:
         self.threads.add(threading.get_ident())
-        time.sleep(self.slow)
+        assert self.may_learn.wait(30.0)
         self.learnt += 1
         return None if self.learnt % 2 == 0 else Belief.of("Counting", 0.0, learnt=np.array([self.learnt]))
 
@@ -85,18 +88,23 @@ def test_the_count_is_saved(tmp_path) -> None:
 
 
 def test_a_thread_learns_beside_the_tick_and_is_gone_at_the_end() -> None:
-    adapter = Counting(1, slow=0.02)
+    adapter = Counting(1)
+
+    def turned() -> bool:
+        learner.turn()
+        return adapter.learnt >= 2
+
     with ThreadLearner(adapter) as learner:
-        begin = time.monotonic()
+        adapter.may_learn.clear()
         for _ in range(50):
             learner.turn()
-        spent = time.monotonic() - begin
-        deadline = time.monotonic() + 30.0
-        while adapter.learnt < 2 and time.monotonic() < deadline:
+        assert within(30.0, lambda: len(adapter.threads) == 1)
+        for _ in range(50):
             learner.turn()
-            time.sleep(0.005)
+        assert adapter.learnt == 0  # the ticks did not wait for what is being learnt
+        adapter.may_learn.set()
+        assert within(30.0, turned)
     assert adapter.learnt >= 2 and adapter.adopted >= 1
-    assert spent < 50 * 0.02  # the tick did not wait
     assert threading.get_ident() not in adapter.threads and len(adapter.threads) == 1
     done = adapter.learnt
     time.sleep(0.05)

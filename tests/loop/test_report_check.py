@@ -256,3 +256,22 @@ def test_seconds_at_a_limit_trip_a_joint_off_until_it_is_within_again() -> None:
     assert gain[600, 2] == 0.0 and supervisor.counts[Health.TRIPPED] > 0
     np.testing.assert_array_equal(gain[-1], 1.0)
     np.testing.assert_array_equal(np.delete(gain, 2, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("missing", [0.03, 1.0, 10.0])
+def test_after_a_gap_the_robot_may_be_elsewhere_under_another_torque(missing: float) -> None:
+    puppet, supervisor = Puppet(2, 7), Supervisor(Steady(2), SupervisorSettings(enable_ramp=0.0))
+    for tick in range(1200):
+        if tick == 600:  # somebody else moved it meanwhile
+            puppet.tick += round(missing / DT)
+            puppet.sent = 0.5 * ROBOT.torque_limit - puppet.sent
+        state = puppet.read()
+        if tick >= 900:
+            state.torque = 0.0 * state.torque
+        supervisor.observe(state)
+        puppet.write(Command(torque=supervisor.correct(state, puppet.nominal())))
+        if tick == 600:
+            assert np.all(supervisor.health & int(Health.GAP))
+        if tick < 900:
+            assert not np.any(supervisor.health & int(Health.TORQUE_REPORT)) and np.all(supervisor.gain == 1.0), tick
+    assert np.all(supervisor.health & int(Health.TORQUE_REPORT)) and np.any(supervisor.gain == 0.0)

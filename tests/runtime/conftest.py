@@ -86,8 +86,8 @@ def loopback() -> Callable[[], str]:
     """Loopback addresses that no other test uses: boxes that share a port need one each."""
 
     def fresh() -> str:
-        number = next(NUMBERS)
-        return f"127.{os.getpid() % 200 + 20}.{number // 250}.{number % 250 + 1}"
+        own = os.getpid() % 50_000
+        return f"127.{own // 250 + 20}.{own % 250}.{next(NUMBERS) % 250 + 1}"
 
     return fresh
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from waiting import within
 
 from retorque.loop.belief import Belief
 from retorque.loop.health import Health
@@ -129,9 +130,11 @@ def test_a_learner_in_another_process_helps_and_its_death_is_seen_within_100_ms(
     supervisor = Supervisor(remote, SupervisorSettings(stale_after=0.08))
     loop, pacer = simulated(supervisor), Pacer(1e-3)
     try:
-        for _ in range(1200):
+        for _ in range(20_000):  # a busy machine takes longer than the robot's 1.2 s
             pacer.wait()
             loop.tick()
+            if loop.plant.time >= 1.2 and remote.beliefs > 20:
+                break
         assert remote.beliefs > 20
         os.kill(link.process.pid, signal.SIGKILL)
         link.process.wait()
@@ -176,14 +179,17 @@ def test_a_learner_over_udp_helps_and_what_is_lost_repeated_altered_or_foreign_d
     own = encode_belief(inner_of(adapter).belief)
     attacker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        for k in range(600):
+        for k in range(20_000):
             loop.tick()
             if k % 10 == 9:
                 time.sleep(0.004)  # the answer's way
+            if k >= 600 and remote.beliefs > 10:
+                break
         assert remote.beliefs > 10
-        for _ in range(20):  # what is still on its way
-            time.sleep(0.02)
-            remote.learn()
+        attacker.sendto(b"noise", ("127.0.0.1", server.port))
+        assert within(30.0, lambda: server.refused["altered"] == 1)  # and all that came before it has been answered
+        remote.learn()
+        taken = remote.beliefs
         ours = link._socket.getsockname()
         who = identity(adapter)
         # a UDP socket that is connected only hears its peer, so an attacker must forge that too: the server's does here
@@ -197,12 +203,13 @@ def test_a_learner_over_udp_helps_and_what_is_lost_repeated_altered_or_foreign_d
             server._socket.sendto(packet, ours)
         good = sealed(BELIEF, link._session, 10**6, who, own, b"secret")
         server._socket.sendto(good[:60] + bytes([good[60] ^ 1]) + good[61:], ours)
-        time.sleep(0.05)
-        assert remote.learn() is None
-        assert remote.refused["altered"] == 3 and remote.refused["foreign"] == 2 and remote.refused["repeated"] >= 1
-        attacker.sendto(b"noise", ("127.0.0.1", server.port))
-        time.sleep(0.15)
-        assert server.refused["altered"] == 1
+
+        def refused() -> bool:
+            assert remote.learn() is None
+            return remote.refused["altered"] == 3
+
+        assert within(30.0, refused)  # the last packet is one of these
+        assert remote.refused["foreign"] == 2 and remote.refused["repeated"] >= 1 and remote.beliefs == taken
     finally:
         over.set()
         thread.join()

@@ -28,8 +28,8 @@ LOOPBACK = (
     "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</MaxAutoParticipantIndex>"
     '<Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>'
 )
-DOMAINS = itertools.count(20 + 40 * (os.getpid() % 4))
-"""Domains that no other test uses; there are 232."""
+DOMAINS = itertools.count(20 + 40 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 4))
+"""Domains that no other worker's tests use; there are 232."""
 
 
 @pytest.fixture(autouse=True)

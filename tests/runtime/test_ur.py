@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from retorque.robots.library import load
 from retorque.runtime.drive import DriveSettings, run_drive
 from retorque.runtime.drivers import ur_protocol as wire
-from retorque.runtime.drivers.driver import RobotStopped
+from retorque.runtime.drivers.driver import Driver, RobotStopped
 from retorque.runtime.drivers.ur import UniversalRobot
 from retorque.runtime.fakes.ur_controller import UrController, UrControllerSettings
 from retorque.work.errors import RetorqueError
@@ -81,7 +83,62 @@ def test_whatever_stops_the_arm_ends_in_one_sentence(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     error = [line for line in done.stderr.splitlines() if line.startswith("retorque: ")]
-    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr
+    said = done.stdout + done.stderr
+    assert len(error) == 1 and re.search(words, error[0]) and "Traceback" not in done.stderr, said
+
+
+class Torn:
+    """Reports as ur_rtde hands them over: a field at a time, whoever looks meanwhile.
+
+    Args:
+        begun: fields of the first report in which the arm has stopped that are there already.
+        later: reports before that one.
+        looks: in the time that a field takes.
+    """
+
+    def __init__(self, begun: int, later: int, looks: int):
+        self._fields, self._looks = Fraction(begun - 3 * later), looks
+
+    def _look(self, field: int) -> int:
+        """The report that a field is of: 0 for the first after the stop."""
+        newest = (int(self._fields // 1) - field - 1) // 3
+        self._fields += Fraction(1, self._looks)
+        return newest
+
+    def getTimestamp(self) -> float:
+        return 1.0 + 0.002 * self._look(0)
+
+    def getRobotStatus(self) -> int:
+        return wire.POWER_ON | (wire.RUNNING if self._look(1) < 0 else 0)
+
+    def getSafetyStatusBits(self) -> int:
+        return wire.NORMAL if self._look(2) < 0 else wire.EMERGENCY
+
+    def isConnected(self) -> bool:
+        return True
+
+    def directTorque(self, *_: object) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("later", [0, 1, 20])
+@pytest.mark.parametrize("begun", [0, 1, 2, 3])
+def test_the_cause_of_a_stop_is_found_in_reports_that_come_in_pieces(
+    begun: int, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    before = (0.0, 0.998, 1.0)  # the report that was seen last: long ago, the last before the stop, that of it
+    for stamp, looks, refused in itertools.product(before, (1, 2, 5), (False, True)):
+        arm = UniversalRobot.__new__(UniversalRobot)
+        Driver.__init__(arm, load("ur10e"))
+        arm.acting, arm._stamp = True, stamp
+        arm._receive = arm._control = Torn(begun, later, looks)
+        with pytest.raises(RobotStopped, match="emergency stop"):
+            if refused:
+                arm._send(np.zeros(6))
+            for _ in range(100):
+                arm._check()
+                arm._await()
 
 
 def test_wrong_hosts_and_robots_are_one_sentence(fake: Callable, loopback: Callable[[], str]) -> None:

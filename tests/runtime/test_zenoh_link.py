@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from waiting import within
 
 from retorque.loop.loop import Loop
 from retorque.loop.supervisor import Supervisor
@@ -53,17 +54,15 @@ def test_a_learner_over_zenoh_helps_and_forgeries_do_no_harm(panda: Robot, simul
         own = encode_belief(inner_of(adapter).belief)
         for key, session, number in ((b"guess", link._session, 10**6), (b"secret", 7, 10**6)):
             server._mail.put(sealed(BELIEF, session, number, link._who, own, key))
-        for _ in range(100):
+
+        def refused() -> bool:
             remote.learn()
-            if remote.refused["altered"] and remote.refused["foreign"]:
-                break
-            time.sleep(0.02)
+            return bool(remote.refused["altered"] and remote.refused["foreign"])
+
+        assert within(30.0, refused)
         assert remote.refused["altered"] == 1 and remote.refused["foreign"] == 1
         link._post(b"noise")
-        for _ in range(100):
-            if server.refused["altered"]:
-                break
-            time.sleep(0.02)
+        assert within(30.0, lambda: server.refused["altered"] > 0)
         assert server.refused["altered"] == 1
     finally:
         over.set()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from waiting import within
 
 SCRIPT = """
 import os, sys, time
@@ -27,14 +28,6 @@ def running(number: str) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def within(seconds: float, condition) -> bool:
-    """Whether a condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not (met := condition()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return met
 
 
 def test_a_killed_bench_leaves_no_worker_behind(tmp_path: Path) -> None:

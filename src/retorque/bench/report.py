@@ -56,6 +56,14 @@ class Row:
         """The row of a rate, from what succeeded and what did not; its interval is Wilson's."""
         return dataclasses.replace(cls.of(values, **fields), ci95=wilson(values))
 
+    @classmethod
+    def reached(cls, times: Array, *, extra: dict[str, Any], **fields: Any) -> Row:
+        """The row of the time to a target, not finite where a run never got there: the mean is of those that did, and
+        the trials are all."""
+        there = times[np.isfinite(times)]
+        row = cls.of(there if len(there) else np.array([np.inf]), extra={"reached": len(there), **extra}, **fields)
+        return dataclasses.replace(row, trials=len(times))
+
 
 def wilson(values: Array) -> tuple[float, float]:
     """95 % interval of a rate, from zeros and ones (trials,)."""

@@ -96,8 +96,8 @@ def run(settings: Settings) -> Report:
     for index, robot in enumerate(robots):
         chunks = results[index * len(parts) : (index + 1) * len(parts)]
         shaken = np.concatenate([moved for _, moved in chunks])
-        for case in cases:
-            rows.append(_row(robot, case, np.concatenate([found[case] for found, _ in chunks]), shaken))
+        for k, case in enumerate(cases):
+            rows.append(_row(robot, case, np.concatenate([found[k] for found, _ in chunks]), shaken))
     return Report(
         bench="source-to-osc",
         settings=recorded(settings),
@@ -109,9 +109,7 @@ def run(settings: Settings) -> Report:
     )
 
 
-def errors_of_part(
-    name: str, world: SourceToOscSettings, cases: list[Case], rows: slice
-) -> tuple[dict[Case, Array], Array]:
+def errors_of_part(name: str, world: SourceToOscSettings, cases: list[Case], rows: slice) -> tuple[list[Array], Array]:
     """Errors of each case on some of the trials, (trials, 2): position RMSE and final position error [cm]; and how far
     a slight torque moves the ideal robot's hand on each, (trials,) [cm]."""
     task = SourceToOscTask(Robot.load(name), world).part(rows)
@@ -121,10 +119,10 @@ def errors_of_part(
         return body.frame_pose(task.robot.end_effector, trace.position)[0]
 
     ideal = path(ideal_motion(task, report_work))
-    found = {}
+    found = []
     for case in cases:
         error = 100.0 * np.linalg.norm(path(adapted_motion(task, *case, progress=report_work)) - ideal, axis=-1)
-        found[case] = np.stack([np.sqrt(np.mean(error**2, axis=0)), error[-1]], axis=-1)
+        found.append(np.stack([np.sqrt(np.mean(error**2, axis=0)), error[-1]], axis=-1))
     return found, 100.0 * task.sensitivity()
 
 

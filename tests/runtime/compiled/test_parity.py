@@ -129,6 +129,18 @@ def test_torques_that_change_quickly_and_then_a_frozen_robot(core: Path) -> None
     assert np.bitwise_or.reduce(answered.health[1200:]) & int(Health.FROZEN)
 
 
+def test_a_gap_after_which_the_robot_is_elsewhere_under_another_torque(core: Path) -> None:
+    robot = Robot.load("panda")
+    whole = record(robot, 900, 5)
+    run = Recording(*(np.concatenate([part[:400], part[600:]]) for part in vars(whole).values()))
+    run.report[400, 2] += 0.3 * robot.torque_limit
+    check(robot, "recursive", run, core)
+    check(robot, "direct", run, core)
+    answered = replay(Supervisor(make("direct", robot, 1)), run)
+    assert answered.health[400] & int(Health.GAP)
+    assert not np.bitwise_or.reduce(answered.health[400:]) & int(Health.TORQUE_REPORT | Health.RAMP)
+
+
 def test_watching_while_somebody_else_drives(core: Path, run: Recording) -> None:
     robot, settings = Robot.load("panda"), SupervisorSettings(shadow=True, torque_from="other")
     reference, watcher = (Supervisor(make("recursive", robot, 1), settings) for _ in range(2))

@@ -117,20 +117,19 @@ def one(task_name: str, variant: str, policy: str, noise: str, state: str, seed:
 
 def _rows(task: str, policy: str, noise: str, settings: Settings, found: list[dict[str, Any]]) -> list[Row]:
     times = np.array([run["reached"] for run in found])
-    reached = np.isfinite(times)
     paper = make_task(task, settings.variant).paper.get(policy)
     where = {"robot": task, "method": policy}
     extra = {"noise": noise, "state": settings.state, "variant": settings.variant}
     rows = [
-        Row.of(
-            times[reached] if reached.any() else np.array([np.inf]),
+        Row.reached(
+            times,
             metric="time to objective",
             unit="s",
             paper=paper,
-            extra={**extra, "reached": int(reached.sum()), "seconds": times.tolist()},
+            extra={**extra, "seconds": times.tolist()},
             **where,
         ),
-        Row.rate(reached, metric="success", unit="-", extra=extra, **where),
+        Row.rate(np.isfinite(times), metric="success", unit="-", extra=extra, **where),
     ]
     worst = [[max(error) for error in run["errors"]] for run in found]
     if any(worst):

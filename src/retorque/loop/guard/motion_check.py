@@ -89,7 +89,8 @@ class MotionCheck:
         profile = profile_of(robot)
         self._held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
         self._settled = max(3, round(SETTLED / timestep))
-        self._probation = max(3, round(PROBATION / timestep))
+        self.probation = max(3, round(PROBATION / timestep))
+        """Ticks without a report after which a joint may be anywhere."""
         self._still_ticks = max(REPEATS, round(STILL / timestep))
         fade = np.exp(-timestep / REBUILT)
         self._alpha, self._beta = 1.0 - fade**2, (1.0 - fade) ** 2 / timestep
@@ -109,7 +110,7 @@ class MotionCheck:
         """Forget everything; the next report of each joint is believed."""
         self.offset[...] = 0.0
         self.relax(self._raw)
-        self._lost[...] = self._probation
+        self._lost[...] = self.probation
 
     def relax(self, expected: Array) -> None:
         """All was well until now, and this (2 or 3, ..., n) is expected next: no suspicion is left."""
@@ -138,14 +139,14 @@ class MotionCheck:
         q = np.where(finite, report[0] - self.offset, expected[0])
         v = np.where(finite, report[1], expected[1])
         # A few ticks are bridged by the last velocity; after more than that a joint may be anywhere.
-        gone = (self._lost >= self._probation) & (report[0] != self._raw[0])
-        anew = finite & (gone | (step > self._probation))
-        centre = np.where(anew, q, expected[0] + (min(step, self._probation) - 1) * dt * expected[1])
+        gone = (self._lost >= self.probation) & (report[0] != self._raw[0])
+        anew = finite & (gone | (step > self.probation))
+        centre = np.where(anew, q, expected[0] + (min(step, self.probation) - 1) * dt * expected[1])
         self._note_slips(np.where(finite, q - centre, self._error), finite & ~anew)
         q = np.where(finite, report[0] - self.offset, centre)
         error = q - centre
         jumped = finite & ~anew & (np.abs(v - expected[1]) > self.jump * step)
-        self._waiting = np.where(jumped, self._probation, np.maximum(self._waiting - step, 0))
+        self._waiting = np.where(jumped, self.probation, np.maximum(self._waiting - step, 0))
         dead = self._note_repeats(report, jumped, sent)
         near = np.where(self._same_v >= self._still_ticks, CONSTANT, 1.0) * self.far
         far = finite & (np.abs(error) > near * min(step, 3)) & (self._slipping == 0)

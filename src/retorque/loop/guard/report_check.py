@@ -93,6 +93,8 @@ class ReportCheck:
         except (ValueError, TypeError):  # another shape, or no numbers at all
             now[:] = np.nan
             state = State(state.time, *np.full((3, *self._shape), np.nan))
+        if step > self.motion.probation:
+            self.torque.pause()
         if self._from_sent:
             now[2] = self.torque.newest if self._ticks else 0.0
             state = State(state.time, state.position, state.velocity, now[2].copy())

@@ -39,6 +39,12 @@ class TorqueCheck:
         self._count = 0
         self._ring[:] = 0.0
 
+    def pause(self) -> None:
+        """Reports were missing: the next ones may tell of torques that somebody else sent meanwhile."""
+        if self._count:
+            self._rows[0][...] = self.newest
+            self._count = 1
+
     @property
     def ready(self) -> bool:
         """Whether enough was sent to judge a report by."""

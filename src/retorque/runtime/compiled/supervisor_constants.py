@@ -25,7 +25,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "torque_lag": torque._lag,
         "look": reports._look,
         "settled": motion._settled,
-        "probation": motion._probation,
+        "probation": motion.probation,
         "still_ticks": motion._still_ticks,
         "repeats": motion_check.REPEATS,
         "window": score._window,

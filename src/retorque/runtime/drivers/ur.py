@@ -32,12 +32,12 @@ VARIABLES = [
     "robot_status_bits",
     "safety_status_bits",
 ]
-SILENCE = 0.2
-"""Time without a new report after which the robot counts as gone [s]."""
 LOOK = 0.0001
 """Time between two looks for a new report [s]."""
-BEHIND = 3
-"""Reports to wait for a cause after a refused torque: torques and reports have connections of their own."""
+SILENCE = 5000
+"""Looks without a new report after which the robot counts as gone: 0.5 s, or more where this machine itself stalls."""
+BEHIND = 1.0
+"""Longest time that reports lag behind torques, which have a connection of their own [s]."""
 LEFT: list[tuple[Any, Any]] = []
 """Clients of robots that are out of reach: ur_rtde crashes when it is taken down while it tries to reconnect."""
 NO_FRICTION = [0.0] * JOINTS
@@ -93,6 +93,9 @@ class UniversalRobot(Driver):
                 self._control = RTDEControlInterface(self._host, 1.0 / self.timestep)
         except RuntimeError as error:
             raise RobotStopped(f"the arm takes no program: {error}; is it in remote control?") from error
+        until = time.monotonic() + BEHIND
+        while not self._receive.getRobotStatus() & wire.RUNNING and time.monotonic() < until:
+            self._await()  # the program runs, but the reports are not there yet
 
     def _report(self) -> State:
         self._await()
@@ -107,19 +110,20 @@ class UniversalRobot(Driver):
 
     def _await(self) -> None:
         """Wait for the next report."""
-        until = time.monotonic() + SILENCE
-        while (stamp := self._receive.getTimestamp()) == self._stamp:
-            if time.monotonic() > until:
-                self._lost = True
-                raise RobotStopped("the arm has fallen silent: no reports come; check the network and the controller")
+        for _ in range(SILENCE):
+            if (stamp := self._receive.getTimestamp()) != self._stamp:
+                self._stamp = stamp
+                return
             time.sleep(LOOK)
-        self._stamp = stamp
+        self._lost = True
+        raise RobotStopped("the arm has fallen silent: no reports come; check the network and the controller")
 
     def _check(self) -> None:
         """Raise where the arm has stopped by itself, with the cause."""
         halted = self.acting and not self._receive.getRobotStatus() & wire.RUNNING
-        if halted:  # ur_rtde hands a report over field by field: the next one surely has the cause
+        if halted:  # ur_rtde hands a report over field by field, and this one may be newer than the last stamp was:
             self._await()
+            self._await()  # it is whole once the next has begun
         safety = self._receive.getSafetyStatusBits()
         if safety & wire.EMERGENCY:
             raise RobotStopped("the arm has stopped: emergency stop; release it and start the arm again")
@@ -132,7 +136,8 @@ class UniversalRobot(Driver):
     def _send(self, torque: Array) -> None:
         self._goal = torque
         if not self._control.directTorque(torque.tolist(), NO_FRICTION, NO_FRICTION):
-            for _ in range(BEHIND):
+            until = time.monotonic() + BEHIND
+            while time.monotonic() < until:
                 self._await()
                 self._check()
             raise RobotStopped("the arm takes no more torques: its program has ended; look at the pendant's log")

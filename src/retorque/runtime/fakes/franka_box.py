@@ -29,6 +29,8 @@ TORQUE_JUMP = 2.0
 """Change of a torque within one cycle at which the arm stops [N·m]; the maker allows 1 N·m and filters more."""
 FIRST_COMMAND, PATIENCE = 1.0, 10.0
 """How long the box waits for the first torque of a motion in real time, and for any torque in lockstep [s]."""
+START = 0.25
+"""How long a box in lockstep waits for the first torque before it sends another state: some clients look first [s]."""
 FAULTS = ("reflex", "user-stop", "nan", "silent", "hang-up")
 
 
@@ -174,8 +176,8 @@ class _Session:
             return
         box.report.states += 1
         wait = max(0.0, deadline - time.monotonic() - 0.15 * PERIOD)  # the rest is for moving the arm
-        if box.settings.lockstep and self.answered and self.arrives:
-            wait = PATIENCE
+        if box.settings.lockstep and self.arrives:
+            wait = PATIENCE if self.answered else START
         command = self._command(wait)
         if command is None:
             self._missed()

@@ -98,7 +98,8 @@ class UrController:
         due = time.monotonic()
         try:
             while goes_on():
-                due = max(due + PERIOD, time.monotonic() - PERIOD)
+                now = time.monotonic()
+                due = min(max(due + PERIOD, now - PERIOD), now + PERIOD)  # lockstep may have been faster, or slower
                 self._hear(0.0)
                 self._befall()
                 self._clock += PERIOD

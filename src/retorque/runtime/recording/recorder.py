@@ -124,13 +124,10 @@ class Recorder:
             return
         self._over = True
         self._thread.join()
-        if self._writer.poll() not in (None, 0) and not self.failure and self._ring.taken < self._ring.written:
-            self._restart()
-        assert self._writer.stdin is not None
-        with contextlib.suppress(OSError):
-            self._writer.stdin.close()  # which tells it to finish
-        self._writer.wait()
-        self._note_failure()
+        self._finish()
+        while self._ring.taken < self._ring.written and not self.failure and self.restarts < RESTARTS:
+            self._restart()  # the writer was killed before it had finished
+            self._finish()
         self._let_go()
         self._ring.close()
 
@@ -171,6 +168,14 @@ class Recorder:
                 self.failure = self.failure or "the recorder's process keeps dying"
                 return
             self._restart()
+
+    def _finish(self) -> None:
+        """Let the writer write the rest and end."""
+        assert self._writer.stdin is not None
+        with contextlib.suppress(OSError):
+            self._writer.stdin.close()  # which tells it to finish
+        self._writer.wait()
+        self._note_failure()
 
     def _let_go(self) -> None:
         """Close what is left of a writer that has ended."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from retorque.bench import tracking
 from retorque.bench.adapters import AdapterChoice
 from retorque.bench.tracking import Settings, run
+from retorque.cli.main import main
 from retorque.loop.adapter import Adapter
 from retorque.robots.robot import Robot
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
@@ -143,10 +142,12 @@ def test_settings_that_cannot_be_run_are_refused(change) -> None:
     ),
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_bad_input_exits_with_2_one_sentence_and_no_file(tmp_path: Path, arguments: list[str], says: str) -> None:
-    command = [sys.executable, "-m", "retorque.cli.main", "bench", "tracking", *arguments, "--json", "out/rows.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("retorque: ") and done.stderr.count("\n") == 1
-    assert says in done.stderr
+def test_bad_input_exits_with_2_one_sentence_and_no_file(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "tracking", *arguments, "--json", "out/rows.json"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("retorque: ") and error.count("\n") == 1
+    assert says in error
     assert not list(tmp_path.iterdir())

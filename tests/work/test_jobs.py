@@ -71,8 +71,9 @@ def test_results_come_in_the_order_of_the_jobs(functions) -> None:
 
 
 def test_what_a_job_refuses_is_refused(functions) -> None:
-    with pytest.raises(RetorqueError, match="no 3 today"):
-        run_jobs(functions.refuse, [(3,)], 1, "refused", 1)
+    for jobs in ([(3,)], [(3,)] * 20):  # also while others wait
+        with pytest.raises(RetorqueError, match="no 3 today"):
+            run_jobs(functions.refuse, jobs, len(jobs), "refused", 2)
     if importlib.util.find_spec("ray") is not None:
         with pytest.raises(RetorqueError, match="no 3 today"):
             run_jobs(functions.refuse, [(3,)], 1, "refused", 1, "local")

@@ -175,10 +175,8 @@ def _in_processes(
                 for future in finished:
                     future.result()
         except BaseException as error:
-            for future in futures:
-                future.cancel()
             for process in list((pool._processes or {}).values()):
-                process.terminate()
+                process.terminate()  # the jobs that wait fail too; one that was cancelled would break the pool's thread
             if isinstance(error, BrokenProcessPool):
                 raise RetorqueError(
                     "a worker process was ended from outside, perhaps for want of memory; use fewer --workers"

@@ -15,7 +15,15 @@ from retorque.adapt.tam.context import PROBES, Context, mass_matrices, torque_un
 from retorque.adapt.tam.derivative import accelerations
 from retorque.adapt.tam.fast_adaptor import FastAdaptor
 from retorque.adapt.tam.fast_perceptron import EPSILON, FastPerceptron
-from retorque.adapt.tam.features import BOUND, adaptor_features, fast_size, history_rows, patch_size, slow_size
+from retorque.adapt.tam.features import (
+    BOUND,
+    adaptor_features,
+    fast_size,
+    hidden_features,
+    history_rows,
+    patch_size,
+    slow_size,
+)
 from retorque.adapt.tam.preset import preset
 from retorque.adapt.tam.trim import EVERY, MOST, SPAN, SURPRISE, Trim
 from retorque.loop.history import History
@@ -133,6 +141,15 @@ def test_the_ideal_robot_leaves_no_residual_and_a_push_leaves_itself(panda: Cont
     rows, _ = history_rows(panda, SMALL, q, qd, torque + push, valid, 1e-3)
     np.testing.assert_allclose(rows[0, :, :, 3], 0.0, atol=0.05)
     np.testing.assert_allclose(rows[1, :, :, 3], 0.5, atol=0.05)
+
+
+@pytest.mark.parametrize("name", ("small", "paper"))
+def test_one_variant_lacks_the_residual_alone(name: str) -> None:
+    fast, slow = hidden_features(preset(name, "tam-no-etau"))
+    np.testing.assert_array_equal(np.flatnonzero(fast == 0.0), [3])  # the residual, by the test above
+    assert np.all(slow == 1.0)
+    more = sum(np.sum(mask == 0.0) for mask in hidden_features(preset(name, "tam-no-residual")))
+    assert more == (1 if preset(name).as_published else 3 + PROBES)  # and acceleration, own load, test payloads
 
 
 @pytest.mark.parametrize("name", ("tiny", "small", "paper"))

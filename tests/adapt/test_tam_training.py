@@ -121,7 +121,7 @@ def stopping(run: TamTraining, step: int) -> None:
         module.save_checkpoint = original
 
 
-SLOW = ("tam-no-residual", "short-window")
+SLOW = ("tam-no-residual", "tam-no-etau", "short-window")
 """Variants that differ least from others."""
 
 

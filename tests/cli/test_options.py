@@ -27,6 +27,8 @@ class Typed:
     """Which."""
     noise: bool = False
     """Whether."""
+    told: bool = True
+    """Whether not."""
     json: Path | None = None
     """Where."""
     payload_step: float | None = None
@@ -64,6 +66,12 @@ def test_what_is_typed_is_what_is_set_in_any_order(
 def test_nothing_typed_is_the_defaults_and_underscores_are_dashes() -> None:
     assert typed() == Typed()
     assert typed("--payload_step", "4") == typed("--payload-step", "4") == Typed(payload_step=4.0)
+
+
+def test_what_is_on_by_default_is_switched_off() -> None:
+    assert typed("--no-told") == typed("--no_told") == Typed(told=False)
+    with pytest.raises(RetorqueError, match="did you mean '--no-told'"):
+        typed("--told")
 
 
 @pytest.mark.parametrize(

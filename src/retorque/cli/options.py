@@ -39,11 +39,16 @@ def parse(name: str, command: Verb, settings: type, arguments: list[str]) -> Any
 def check_options(name: str, settings: type, arguments: list[str]) -> None:
     """Refuse an option that does not exist with the nearest one that does."""
     fields = [field for field in dataclasses.fields(settings) if "Positional" not in str(field.type)]
-    options = {f"--{field.name.replace('_', '-')}" for field in fields} | {"--help"}
+    options = {_option(field) for field in fields} | {"--help"}
     for argument in arguments:
         option = argument.partition("=")[0].replace("_", "-")
         if argument.startswith("--") and option not in options and "." not in option:
             raise unknown(f"option of {name}", option, options)
+
+
+def _option(field: dataclasses.Field[Any]) -> str:
+    """How a field is called on the command line; what is on by default can only be switched off."""
+    return f"--{'no-' if field.default is True else ''}{field.name.replace('_', '-')}"
 
 
 def _with_values(arguments: list[str], bare: dict[str, str]) -> list[str]:

@@ -14,6 +14,8 @@ from retorque.work.array import Array
 
 IDLE_TORQUE = 1e-5
 """A tick whose reported torques are all below this is idle and masked [N·m]."""
+RESIDUAL_ROW = 3
+"""Where the physics residual stands among a row's fast features."""
 BOUND = 20.0
 """Features are clipped to this."""
 POSITION, BASIS = 9, 10 + PROBES
@@ -61,9 +63,11 @@ def patch_size(preset: Preset) -> int:
 def hidden_features(preset: Preset) -> tuple[Array, Array]:
     """What a variant may not see: masks of 0 and 1 over the fast and the slow features of a row."""
     fast, slow = np.ones(fast_size(preset), dtype=np.float32), np.ones(slow_size(preset), dtype=np.float32)
-    if preset.variant == "tam-no-residual":
-        fast[3 : 5 if preset.slow else 4] = 0.0  # the residual and the acceleration it was made of
-        slow[2:] = 0.0  # loads by the ideal model
+    if preset.variant in ("tam-no-residual", "tam-no-etau"):
+        fast[RESIDUAL_ROW] = 0.0
+    if preset.variant == "tam-no-residual" and preset.slow:  # whatever else the ideal model says
+        fast[RESIDUAL_ROW + 1] = 0.0  # the acceleration
+        slow[2:] = 0.0  # loads
     return fast, slow
 
 

@@ -14,8 +14,8 @@ MAX_JOINTS = 8
 RATE = 1000.0
 """Control rate that histories are recorded at [Hz]."""
 
-Variant = Literal["tam", "tam-no-residual", "short-window", "physpred", "privileged"]
-VARIANTS: tuple[str, ...] = ("tam", "tam-no-residual", "short-window", "physpred", "privileged")
+Variant = Literal["tam", "tam-no-residual", "tam-no-etau", "short-window", "physpred", "privileged"]
+VARIANTS: tuple[str, ...] = ("tam", "tam-no-residual", "tam-no-etau", "short-window", "physpred", "privileged")
 """What is trained: the whole module, or one of the paper's ablations and baselines."""
 
 

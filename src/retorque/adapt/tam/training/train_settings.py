@@ -53,7 +53,8 @@ class TamTraining:
     preset: str = "small"
     """Size of the network: small, or with the paper's own inputs and loss: paper, paper-small."""
     variant: str = "tam"
-    """What to train: tam, or the baselines tam-no-residual, short-window, physpred and privileged."""
+    """What to train: tam, or without e_tau alone (tam-no-etau), or without all that the ideal model says
+    (tam-no-residual), or the baselines short-window, physpred and privileged."""
     workers: int = 1
     """Processes that make rollouts beside the training; 0: they are made in between steps."""
     cluster: str = ""

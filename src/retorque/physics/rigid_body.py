@@ -81,12 +81,8 @@ class RigidBody:
 
     def mass_matrix(self, q: Array) -> Array:
         """Joint-space inertia with armature, (..., nv, nv) [kg·m²]."""
-
-        def one(a: Array) -> Array:
-            upper = np.triu(pin.crba(self.model, self.data, a))
-            return upper + np.triu(upper, 1).T
-
-        return self._map(one, (self.nv, self.nv), q)
+        found = self._map(lambda a: pin.crba(self.model, self.data, a), (self.nv, self.nv), q)
+        return np.triu(found) + np.swapaxes(np.triu(found, 1), -1, -2)
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Coriolis, centrifugal and gravity torque h(q, qd), (..., nv) [N·m]."""

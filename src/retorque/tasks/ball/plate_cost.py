@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retorque.physics.kernels.compiled_tree import CompiledTree
 from retorque.physics.rigid_body import RigidBody
 from retorque.plan.cost import Expansion
 from retorque.robots.robot import Robot
@@ -50,13 +51,14 @@ class PlateCost:
 
     def __init__(self, robot: Robot, weights: PlateWeights | None = None):
         self.weights = weights or PlateWeights()
-        self._body, self._frame = RigidBody(robot), robot.frame("plate")
-        self._n = n = robot.n
+        self._robot, self._n = robot, robot.n
+        self._trees: dict[int, CompiledTree] = {}
+        body, n = RigidBody(robot), robot.n
         self._home = np.array(robot.home[: n - 2])
-        self._middle = self._body.frame_pose(self._frame, robot.home)[0]
+        self._middle = body.frame_pose(robot.frame("plate"), robot.home)[0]
         self._fastest = self.weights.velocity_share * robot.velocity_limit[: n - 2]
         self._strongest = self.weights.torque_share * robot.torque_limit[: n - 2]
-        self._hold = self._body.gravity(robot.home)[: n - 2]
+        self._hold = body.gravity(robot.home)[: n - 2]
         self._edge = PLATE[0] - self.weights.edge
         self.reference = np.zeros((1, 2))
         """(H+1, 2) where the ball should be [m]."""
@@ -64,7 +66,7 @@ class PlateCost:
     def value(self, states: Array, inputs: Array) -> float:
         w, n = self.weights, self._n
         q, ball, qd = states[:, : n - 2], states[:, n - 2 : n], states[:, n : 2 * n - 2]
-        middle = self._body.frame_pose(self._frame, states[:, :n])[0] - self._middle
+        middle = self._plate(states).position[:, 0] - self._middle
         total = (
             w.ball * _square(ball - self.reference) + w.plate * _square(middle) + w.posture * _square(q - self._home)
         )
@@ -83,8 +85,8 @@ class PlateCost:
     def expand(self, states: Array, inputs: Array) -> Expansion:
         w, n = self.weights, self._n
         q, ball, qd = states[:, : n - 2], states[:, n - 2 : n], states[:, n : 2 * n - 2]
-        middle = self._body.frame_pose(self._frame, states[:, :n])[0] - self._middle
-        jacobian = self._body.jacobian(self._frame, states[:, :n])[:, :3, : n - 2]
+        plate = self._plate(states)
+        middle, jacobian = plate.position[:, 0] - self._middle, plate.jacobian[:, 0, :3, : n - 2]
         gradient, hessian = np.zeros_like(states), np.zeros((len(states), 2 * n, 2 * n))
         arm, slides, rates = np.arange(n - 2), np.arange(n - 2, n), np.arange(n, 2 * n - 2)
         gradient[:, arm] = w.posture * (q - self._home) + w.plate * np.einsum("hij,hi->hj", jacobian, middle)
@@ -100,14 +102,24 @@ class PlateCost:
         curved[:, arm, arm] = w.torque * (strong != 0.0) + w.effort
         return Expansion(gradient, hessian, by_input, curved)
 
+    def _plate(self, states: Array) -> CompiledTree:
+        """Where the plate is in each state, and how the joints move it."""
+        if len(states) not in self._trees:
+            self._trees[len(states)] = CompiledTree(self._robot, (self._robot.frame("plate"),), len(states))
+        tree = self._trees[len(states)]
+        tree.update(states[:, : self._n])
+        return tree
+
 
 def goal_reference(ball: Array, goal: Array, steps: int, timestep: float, gain: float, fastest: float) -> Array:
     """Equation E.1: the way (steps + 1, 2) from the ball to its goal, never faster than `fastest` [m/s]."""
-    way = np.empty((steps + 1, 2))
-    way[0] = ball
-    for k in range(steps):
-        way[k + 1] = way[k] + timestep * np.clip(gain * (goal - way[k]), -fastest, fastest)
-    return way
+    way = np.empty((2, steps + 1))
+    for axis, (place, end) in enumerate(zip(ball.tolist(), goal.tolist(), strict=True)):
+        way[axis, 0] = place
+        for k in range(1, steps + 1):  # plain numbers: a tenth of NumPy's time
+            place += timestep * min(max(gain * (end - place), -fastest), fastest)
+            way[axis, k] = place
+    return way.T
 
 
 def _square(x: Array) -> float:
@@ -116,4 +128,4 @@ def _square(x: Array) -> float:
 
 def _beyond(x: Array, limit: Array | float) -> Array:
     """What is left of x outside of ±limit."""
-    return x - np.clip(x, -limit, limit)
+    return x - np.minimum(np.maximum(x, -limit), limit)

@@ -83,6 +83,8 @@ class FlipReferee(Referee):
         self._down = np.zeros(trials, dtype=bool)
 
     def look(self, target: Target, tick: int) -> None:
+        if tick % 20:
+            return
         assert target.objects is not None
         self._down = far_face_down(target.objects[:, 0])
 

@@ -100,7 +100,7 @@ def show(name: str, settings: TaskSettings) -> Report:
 
 
 def _row(task: PolicyTask, robot: str, method: str, scores: Array, policy: str) -> Row:
-    return Row.of(
+    return (Row.of if task.metric == "goals" else Row.rate)(
         scores,
         robot=robot,
         method=method,

@@ -11,6 +11,7 @@ from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.default.velocity_feedback import VelocityFeedback
 from retorque.adapt.recursive.equation import Equation
+from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.belief import Belief
 from retorque.loop.health import Health
@@ -120,6 +121,7 @@ class Default(TamRecursive):
         weight = np.diagonal(RigidBody(robot).mass_matrix(robot.home))
         self._ideal = RigidBody(robot, armature=robot.armature + np.maximum(lightest - weight, 0.0))
         self.touch = robot.n
+        self._feedback = VelocityFeedback(robot, trials, timestep, torque_unit(robot))
         super().__init__(robot, trials, timestep, seed, weights=weights)
 
     def reset(self) -> None:
@@ -149,7 +151,7 @@ class Default(TamRecursive):
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
-        self._feedback = VelocityFeedback(self.robot, self.trials, self.timestep, self.unit)
+        self._feedback.reset()
         super().reset()
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
         # Gains are believed near one at first.

@@ -4,7 +4,8 @@
 void rt_feedback_reset(rt_core *core) {
   rt_default_part *p = &core->defaults;
   const size_t bytes = sizeof(double) * (size_t)core->model->robot.n;
-  double *rows[] = {p->ideal_acceleration, p->asked, p->nominal, p->asked_error, p->nominal_error, p->ignored, p->feedback};
+  double *rows[] = {p->ideal_acceleration, p->asked, p->nominal, p->asked_error, p->nominal_error, p->ignored,
+                    p->feedback};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) memset(rows[k], 0, bytes);
   p->state->known = 0;
 }

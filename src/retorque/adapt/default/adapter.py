@@ -43,11 +43,18 @@ CALM = 0.06
 UNSEEN = 0.25
 """... as is one that would not begin a dispute, where the network has seen no push for so long [s]; on a robot that is
 not quick it must be below `SURPRISED`: it may still be pressing on something."""
+LATELY, LATELY_MEMORY = 40.0, 0.2
+"""... and it must have been below the first over the second [s], where larger ones count as twice `SUSPECT`."""
 STRADDLE = 0.04
 """Equations so soon after a change average over it: they are not weighed [s]."""
 CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
+RISING, ABRUPT = 10.0, 0.025
+"""Squared distance above which a mismatch is on its way, and the longest time [s] that one which is there at once, as
+something that is picked up, is on its way before it is disputed."""
+WATCHED = 0.5
+"""What came slowly is decided after so long at the earliest [s]: pushes grow, payloads and drives that change do not."""
 CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 DELAYED = 2
@@ -108,6 +115,9 @@ class Default(TamRecursive):
         "_under_touch",
         "_walked",
         "_unseen_for",
+        "_rising_for",
+        "_undecided_until",
+        "_lately",
         "_feedback",
     )
     periods = (1e-3, 5e-3)
@@ -151,6 +161,10 @@ class Default(TamRecursive):
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
+        self._rising_for = np.zeros(self.trials)
+        self._undecided_until = np.zeros(self.trials)
+        self._lately = np.zeros(self.trials)
+        self._lately_share = float(1.0 - np.exp(-self._step / LATELY_MEMORY))
         self._feedback.reset()
         super().reset()
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
@@ -161,7 +175,7 @@ class Default(TamRecursive):
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
         usable = equation.accepted.copy()
-        distance = self._distance(innovation, spread, equation.noise_factor)
+        distance = before_dispute = self._distance(innovation, spread, equation.noise_factor)
         old, old_spread = self._old(equation)
         before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
@@ -193,11 +207,15 @@ class Default(TamRecursive):
         if begins.any():
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
+            abrupt = (self._rising_for <= ABRUPT) & (before_dispute > SUSPECT)
+            self._undecided_until[begins] = np.where(abrupt, 0.0, WATCHED)[begins]
             self._under_touch[begins] = False
             self._calm_for[begins] = self._unseen_for[begins] = 0.0
+            self._lately[begins] = 2.0 * SUSPECT
             self.disputed |= begins
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
+        self._rising_for = np.where(before_dispute > RISING, self._rising_for + self._step, 0.0)
         self._own_since += self._step
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
@@ -268,11 +286,12 @@ class Default(TamRecursive):
             verdict = self._explanations.verdict(least, self._carried())
             sure = np.zeros(self.trials, dtype=bool)
             sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
-            sure &= self.disputed
+            sure &= self.disputed & (self._disputed_for > self._undecided_until)
             self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
-        small = distance < np.where(self._fastest > QUICK, SUSPECT, SURPRISED)
+        self._lately += self._lately_share * (np.minimum(distance, 2.0 * SUSPECT) - self._lately)
+        small = (distance < np.where(self._fastest > QUICK, SUSPECT, SURPRISED)) & (self._lately < LATELY)
         unseen = small & (self._unseen_for > UNSEEN)
         over = self.disputed & ~self._touching & (((distance < CLEAR) & self._explanations.over) | unseen)
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)

@@ -11,8 +11,10 @@ from retorque.work.array import Array
 
 MEMORY = 0.1
 """Time over which the nominal torque that moves nothing is averaged [s]."""
-ANCHOR = 0.3
-"""... and over which the correction of a free robot is [s]."""
+ANCHOR, LOAD = 0.3, 1.0
+"""... over which the correction of a free robot is, and over which the load in its hand is fitted to it [s]."""
+MOST_LOAD = 3.0
+"""Most that it is taken to carry [largest payloads]."""
 BAND = 0.15
 """Share of a joint's largest friction that may move nothing although the robot is free."""
 SWING = 2.0
@@ -86,7 +88,10 @@ class ContactForce:
         self._gravity = np.asarray(robot.gravity)
         share = CARRIED * most / max(float(np.linalg.norm(self._gravity)), 1e-9)
         self._heaviest = min(profile.payload_mass[1], share)  # [kg]
+        self._hand = robot.end_effector
         self._weight = np.zeros(shape)  # torques that hold a kilogram in the hand [N·m]
+        self._fit, self._learn = np.zeros((2, *lead)), min(1.0, period / LOAD)  # of a load: w·c and w·w
+        self._load, self._unloaded = np.zeros(lead), np.zeros(shape)  # that load [kg], and the correction without it
         self._rest = np.zeros(lead)
         self.engaged = np.zeros(lead, dtype=bool)
         """(...) where something may be in the way."""
@@ -105,6 +110,7 @@ class ContactForce:
     def reset(self) -> None:
         """Nothing is known of the robot."""
         rows = (self._left, self._anchor, self._velocity, self._drift, self._moved, self._pace, self._own, self._rest)
+        rows = (*rows, self._fit, self._load, self._unloaded)
         for array in rows:
             array[...] = 0.0
         self.engaged[...] = False
@@ -134,14 +140,25 @@ class ContactForce:
         self._rest = np.where(still, self._rest + self._period, 0.0)
         # An array of one robot as well, which a reset writes to.
         self.engaged = np.asarray((np.abs(self._left) > self._band).any(axis=-1) | (self._rest > REST))
-        free = (good & ~self.engaged)[..., None]
-        self._anchor += np.where(free, self._follow * (correction - self._anchor), 0.0)
+        self._follow_load(correction, report[0], good & ~self.engaged)
         self.active = bool(self.engaged.any())
         for trial in np.argwhere(self.engaged):
             self._look(tuple(trial), report[0][tuple(trial)])
         self._room = np.where(self.engaged[..., None], self._room + self._own, np.inf)
         self._sight[~self.engaged] = 0.0
         self._less, self._roomy = -self._own, True
+
+    def _follow_load(self, correction: Array, position: Array, free: Array) -> None:
+        """What the correction of a free robot is, as a load in the hand and a rest: the load is carried to wherever the
+        arm goes, so that its weight there is no growth."""
+        self._weight = -np.matmul(self._gravity, self._body.jacobian(self._hand, position)[..., :3, :])
+        now = np.stack([np.vecdot(self._weight, correction), np.vecdot(self._weight, self._weight)])
+        self._fit += np.where(free, self._learn * (now - self._fit), 0.0)
+        most = MOST_LOAD * self._heaviest
+        self._load = np.clip(self._fit[0] / np.maximum(self._fit[1], 1e-9), -most, most)
+        carried = self._load[..., None] * self._weight
+        self._unloaded += np.where(free[..., None], self._follow * (correction - carried - self._unloaded), 0.0)
+        self._anchor = self._unloaded + carried
 
     def kept(self, correction: Array) -> bool:
         """Whether a correction (..., n) keeps the promise [N·m]."""
@@ -210,7 +227,7 @@ class ContactForce:
             gram = jacobian @ jacobian.T + LEAST_LEVER**2 * np.eye(3)
             self._jacobian[(*trial, index)] = jacobian
             self._inverse[(*trial, index)] = np.linalg.solve(gram, jacobian)
-        weight = self._weight[trial] = -self._gravity @ self._jacobian[(*trial, 0)]
+        weight = self._weight[trial]
         forces = self._inverse[trial].reshape(-1, len(weight))
         self._sight[trial] = np.vstack([weight / max(weight @ weight, 1e-9), forces])
         self._kilogram[trial] = forces @ weight

@@ -79,6 +79,8 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "force_travel": force._travel,
         "force_memory": contact_force.MEMORY,
         "heaviest": force._heaviest,
+        "load_rate": force._learn,
+        "most_load": contact_force.MOST_LOAD * force._heaviest,
         "least_lever": contact_force.LEAST_LEVER,
         "explained": contact_force.EXPLAINED,
     }

@@ -180,6 +180,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 typedef struct {
   int64_t disputed, held, kept, under_touch, walked, known;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
+  double rising_for, undecided_until, lately;
 } rt_default_state;
 
 typedef struct {
@@ -232,7 +233,7 @@ typedef struct {
   int64_t sent_count;
   /* fading, force, score */
   int64_t full, engaged, score_count, samples, broken, good;
-  double rest;
+  double rest, load_fit[2]; /* [s]; of a load in the hand to the correction, w c and w w */
   int64_t counts[RT_CODES];
 } rt_guard_state;
 
@@ -249,7 +250,7 @@ typedef struct {
   double *ring;                    /* (torque_ticks, n) torques sent */
   double *gain, *ramp, *bad_for, *at_limit, *rested, *whole_gain; /* (n) */
   unsigned char *tripped;          /* (n) */
-  double *left, *anchor, *jacobian, *inverse; /* (n), (n), (points, 3, n) twice */
+  double *left, *anchor, *unloaded, *jacobian, *inverse; /* (n) three times, (points, 3, n) twice */
   double *sums, *from, *squares;   /* (2, n), (3, n), (2, n) */
   double *window_left, *window_correction; /* (n) */
   double *last, *last_nominal;     /* (n) */

@@ -148,9 +148,10 @@ typedef struct {
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
   double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
-  double suspect, pushed, clear, creeping, surprised; /* squared distances */
+  double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
+  double abrupt, watched, lately_share; /* [s], [s], of a new distance in the smoothed one */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still, quick;       /* [rad/s] */
   double drift_share;        /* of a new velocity in the smoothed one */
@@ -237,6 +238,7 @@ typedef struct {
   double force_most, force_rate, force_follow; /* [N], a window each */
   double force_rest, force_still, force_moves, force_forget; /* [s], [rad/s], [rad/s], a window */
   double force_travel, force_memory, heaviest; /* a window, [s], [kg] */
+  double load_rate, most_load; /* a window, [kg] */
   double least_lever, explained; /* [m], share */
 } rt_supervisor;
 

@@ -201,12 +201,14 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     rt_explanations_take(core, e, innovation, noise);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
-    if (verdict > -2 && s->rest < d->rest) open_to(core, verdict, e); /* who stands still may be leaning on something */
+    /* who stands still may be leaning on something, and what came slowly may still be growing */
+    if (verdict > -2 && s->rest < d->rest && s->disputed_for > s->undecided_until) open_to(core, verdict, e);
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
-  const double small = s->fastest > d->quick ? d->suspect : d->surprised;
-  const int unseen = distance < small && s->unseen_for > d->unseen;
+  s->lately += d->lately_share * ((distance < 2.0 * d->suspect ? distance : 2.0 * d->suspect) - s->lately);
+  const int small = distance < (s->fastest > d->quick ? d->suspect : d->surprised) && s->lately < d->lately;
+  const int unseen = small && s->unseen_for > d->unseen;
   const int gone = (distance < d->clear && rt_explanations_over(core)) || unseen;
   const int over = s->disputed && !r->state->touching && gone;
   s->calm_for = over ? s->calm_for + step_of(model) : 0.0;
@@ -290,6 +292,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     r->uncertain[j] = sqrt(variance);
   }
   double distance = distance_of(core, innovation, spread, e->factor);
+  const double at_first = distance;
   const rt_filter oldest = kept(core, 0), undo = undo_of(core);
   rt_predict(model, &oldest, e->rows, expected, p->old_spread);
   for (int j = 0; j < n; j++) old[j] = e->torque[j] - e->prior[j] - expected[j];
@@ -327,10 +330,13 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins) {
     rt_explanations_restart(core);
     s->disputed_for = s->calm_for = s->unseen_for = 0.0;
+    s->undecided_until = s->rising_for <= d->abrupt && at_first > d->suspect ? 0.0 : d->watched;
+    s->lately = 2.0 * d->suspect;
     s->under_touch = 0;
     s->disputed = 1;
   }
   if (s->disputed) weigh_dispute(core, e, innovation, spread, distance, usable);
+  s->rising_for = at_first > d->rising ? s->rising_for + step_of(model) : 0.0;
   s->own_since += step_of(model);
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);

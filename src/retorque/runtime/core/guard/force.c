@@ -8,13 +8,14 @@ void rt_force_reset(rt_core *core) {
   const size_t row = sizeof(double) * (size_t)core->model->robot.n;
   memset(g->left, 0, row);
   memset(g->anchor, 0, row);
+  memset(g->unloaded, 0, row);
   memset(g->mean_velocity, 0, row);
   memset(g->drift, 0, row);
   memset(g->moved, 0, row);
   memset(g->pace, 0, row);
   memset(g->own, 0, row);
   memset(g->weight, 0, row);
-  g->state->rest = 0.0;
+  g->state->rest = g->state->load_fit[0] = g->state->load_fit[1] = 0.0;
   g->state->engaged = 0;
 }
 
@@ -90,9 +91,32 @@ static void look(rt_core *core) {
       for (int a = 0; a < 3; a++) inverse[a * n + j] = column[a];
     }
   }
-  const double *hand = core->guard.jacobian, *gravity = model->robot.gravity;
-  for (int j = 0; j < n; j++)
-    core->guard.weight[j] = -(gravity[0] * hand[j] + gravity[1] * hand[n + j] + gravity[2] * hand[2 * n + j]);
+}
+
+/* What the correction of a free robot is, as a load in the hand and a rest: the load is carried to wherever the arm
+ * goes, so that its weight there is no growth. */
+static void follow_load(rt_core *core, int free) {
+  const rt_model *model = core->model;
+  const rt_supervisor *s = &model->supervisor;
+  rt_guard *g = &core->guard;
+  const int n = model->robot.n;
+  const double *gravity = model->robot.gravity;
+  double rotation[9 * RT_MOST_JOINTS], origin[3 * RT_MOST_JOINTS], hand[3 * RT_MOST_JOINTS], now[2] = {0.0, 0.0};
+  rt_world_poses(&model->robot, g->now, rotation, origin);
+  rt_point_jacobian(&model->robot, rotation, origin, s->point_link[0], s->point_place, hand);
+  for (int j = 0; j < n; j++) {
+    g->weight[j] = -(gravity[0] * hand[j] + gravity[1] * hand[n + j] + gravity[2] * hand[2 * n + j]);
+    now[0] += g->weight[j] * g->window_correction[j];
+    now[1] += g->weight[j] * g->weight[j];
+  }
+  double *fit = g->state->load_fit;
+  for (int k = 0; k < 2 && free; k++) fit[k] += s->load_rate * (now[k] - fit[k]);
+  const double load = rt_clip(fit[0] / (fit[1] > 1e-9 ? fit[1] : 1e-9), -s->most_load, s->most_load);
+  for (int j = 0; j < n; j++) {
+    const double carried = load * g->weight[j];
+    if (free) g->unloaded[j] += s->force_follow * (g->window_correction[j] - carried - g->unloaded[j]);
+    g->anchor[j] = g->unloaded[j] + carried;
+  }
 }
 
 /* A window of the score has ended: is the robot free, and what does its correction look like then? */
@@ -122,8 +146,7 @@ void rt_force_window(rt_core *core) {
   }
   x->rest = still ? x->rest + s->score_period : 0.0;
   x->engaged = stands || x->rest > s->force_rest;
-  if (x->good && !x->engaged)
-    for (int j = 0; j < n; j++) g->anchor[j] += s->force_follow * (g->window_correction[j] - g->anchor[j]);
+  follow_load(core, x->good && !x->engaged);
   if (x->engaged) look(core);
 }
 

@@ -208,7 +208,8 @@ class Default(TamRecursive):
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
             abrupt = (self._rising_for <= ABRUPT) & (before_dispute > SUSPECT)
-            self._undecided_until[begins] = np.where(abrupt, 0.0, WATCHED)[begins]
+            new = begins & ~wrong
+            self._undecided_until[new] = np.where(abrupt, 0.0, WATCHED)[new]
             self._under_touch[begins] = False
             self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self._lately[begins] = 2.0 * SUSPECT

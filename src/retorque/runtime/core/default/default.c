@@ -330,7 +330,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins) {
     rt_explanations_restart(core);
     s->disputed_for = s->calm_for = s->unseen_for = 0.0;
-    s->undecided_until = s->rising_for <= d->abrupt && at_first > d->suspect ? 0.0 : d->watched;
+    if (!wrong) s->undecided_until = s->rising_for <= d->abrupt && at_first > d->suspect ? 0.0 : d->watched;
     s->lately = 2.0 * d->suspect;
     s->under_touch = 0;
     s->disputed = 1;

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import REST, SETTLED, SURPRISED, SUSPECT, Default
+from retorque.adapt.default.adapter import LATELY, REST, SETTLED, SURPRISED, SUSPECT, WATCHED, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.recursive.equation import averaged_equation
 from retorque.loop.adapter import Adapter
@@ -139,6 +139,40 @@ def test_what_the_network_no_longer_sees_is_over_sooner_on_a_quick_robot() -> No
     for _ in range(50):
         adapter._weigh_dispute(mock.Mock(), np.zeros((2, 6)), np.zeros((2, 1, 6)), left, unusable)
     np.testing.assert_array_equal(adapter.disputed, [True, False])
+
+
+def test_a_dispute_does_not_end_in_a_dip() -> None:
+    adapter = make("default", Robot.load("z1"), 2)
+    assert isinstance(adapter, Default)
+    adapter.disputed[:], adapter._fastest[:], adapter._lately[:] = True, 0.5, 2.0 * SUSPECT
+    unusable = np.zeros(2, dtype=bool)
+    for step in range(100):
+        dip = step % 15 < 7  # 70 ms of every 150, more than `CALM`
+        left = np.array([SURPRISED if dip else 10.0 * SUSPECT, 0.5 * LATELY])
+        adapter._weigh_dispute(mock.Mock(), np.zeros((2, 6)), np.zeros((2, 1, 6)), left, unusable)
+    np.testing.assert_array_equal(adapter.disputed, [True, False])
+
+
+def test_what_comes_slowly_is_watched_and_what_is_there_at_once_is_not() -> None:
+    robot = Robot.load("panda")
+    adapter = make("default", robot, 3)
+    assert isinstance(adapter, Default)
+    turn(adapter, robot, 0, 300)
+    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    expected, spread = adapter._filter.predict(equation.rows)
+    adapter.disputed[:], adapter._touching[:], adapter._rising_for[:], adapter._own_since[:] = False, True, 0.0, np.inf
+    over_time = [[0.0, 30.0, 0.0], [0.0, 31.0, 0.0], [2.0, 33.0, 0.0], [400.0, 60.0, 20.0]]  # the last: small
+    adapter._fastest[:] = [1.0, 1.0, 0.0]
+    for distances in over_time:
+        now, equation.accepted[:] = np.array(distances), True
+        with (
+            mock.patch.object(adapter, "_distance", side_effect=[now, now, now]),
+            mock.patch.object(adapter, "_weigh_dispute"),
+            mock.patch.object(adapter, "_note_rest"),
+        ):
+            adapter._screen(equation, equation.torque - equation.prior - expected, spread)
+    np.testing.assert_array_equal(adapter.disputed, [True, True, True])
+    np.testing.assert_array_equal(adapter._undecided_until, [0.0, WATCHED, WATCHED])
 
 
 def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() -> None:

@@ -128,3 +128,27 @@ def test_without_a_promise_nothing_is_ever_cut_and_reset_lets_go() -> None:
 @pytest.mark.parametrize("name", ARMS)
 def test_the_default_promise_is_a_force_that_a_person_can_stand(name: str) -> None:
     assert 5.0 < default_force(Robot.load(name)) < 150.0
+
+
+def test_a_load_that_was_carried_before_is_carried_in_other_poses_too() -> None:
+    """An arm whose nominal torque is left over while it moves on is no arm that presses."""
+    robot = Robot.load("iiwa14")
+    made, body = ContactForce(robot, (robot.n,), PERIOD, MOST), RigidBody(robot)
+    good, moving = np.array(True), np.full(robot.n, 0.3)
+
+    def weight(position: np.ndarray) -> np.ndarray:
+        return -3.0 * np.asarray(robot.gravity) @ body.jacobian(robot.end_effector, position)[:3]  # of three kilograms
+
+    def at(angle: float) -> np.ndarray:
+        return np.concatenate([[0.0, angle], np.zeros(robot.n - 2)])
+
+    for angle in np.linspace(0.2, 0.6, 300):
+        made.window(np.zeros(robot.n), weight(at(angle)), np.stack([at(angle), moving, moving]), good)
+    assert not made.engaged
+    for angle in np.linspace(0.6, -0.9, 200):
+        made.window(np.full(robot.n, 40.0), weight(at(angle)), np.stack([at(angle), moving, moving]), good)
+    assert made.engaged
+    change = weight(at(-0.9)) - weight(at(0.6))
+    assert np.abs(change).max() > 35.0  # [N·m]
+    assert made.kept(weight(at(-0.9)))
+    assert not made.kept(weight(at(0.6)) - change)  # what would be no load of three kilograms is still cut

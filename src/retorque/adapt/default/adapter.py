@@ -54,7 +54,7 @@ RISING, ABRUPT = 10.0, 0.025
 """Squared distance above which a mismatch is on its way, and the longest time [s] that one which is there at once, as
 something that is picked up, is on its way before it is disputed."""
 WATCHED = 0.5
-"""What came slowly is decided after so long at the earliest [s]: pushes grow, payloads and drives that change do not."""
+"""What came slowly is decided after so long at the earliest [s]: pushes grow, payloads and changed drives do not."""
 CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 DELAYED = 2

@@ -91,7 +91,7 @@ class ContactForce:
         self._hand = robot.end_effector
         self._weight = np.zeros(shape)  # torques that hold a kilogram in the hand [N·m]
         self._fit, self._learn = np.zeros((2, *lead)), min(1.0, period / LOAD)  # of a load: w·c and w·w
-        self._load, self._unloaded = np.zeros(lead), np.zeros(shape)  # that load [kg], and the correction without it
+        self._unloaded = np.zeros(shape)  # the correction without that load [N·m]
         self._rest = np.zeros(lead)
         self.engaged = np.zeros(lead, dtype=bool)
         """(...) where something may be in the way."""
@@ -109,9 +109,9 @@ class ContactForce:
 
     def reset(self) -> None:
         """Nothing is known of the robot."""
-        rows = (self._left, self._anchor, self._velocity, self._drift, self._moved, self._pace, self._own, self._rest)
-        rows = (*rows, self._fit, self._load, self._unloaded)
-        for array in rows:
+        for array in (self._left, self._anchor, self._fit, self._unloaded, self._velocity, self._drift):
+            array[...] = 0.0
+        for array in (self._moved, self._pace, self._own, self._rest):
             array[...] = 0.0
         self.engaged[...] = False
         self.active = False
@@ -155,8 +155,8 @@ class ContactForce:
         now = np.stack([np.vecdot(self._weight, correction), np.vecdot(self._weight, self._weight)])
         self._fit += np.where(free, self._learn * (now - self._fit), 0.0)
         most = MOST_LOAD * self._heaviest
-        self._load = np.clip(self._fit[0] / np.maximum(self._fit[1], 1e-9), -most, most)
-        carried = self._load[..., None] * self._weight
+        load = np.clip(self._fit[0] / np.maximum(self._fit[1], 1e-9), -most, most)  # [kg]
+        carried = load[..., None] * self._weight
         self._unloaded += np.where(free[..., None], self._follow * (correction - carried - self._unloaded), 0.0)
         self._anchor = self._unloaded + carried
 

@@ -191,6 +191,26 @@ def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() ->
     assert np.all(adapter._filter.mean[0] == 0.125) and not np.any(adapter._filter.mean[1] == 0.125)
 
 
+def test_a_push_in_the_first_moments_is_no_sign_of_a_hidden_robot() -> None:
+    robot = Robot.load("panda")
+    adapter = make("default", robot, 3)
+    assert isinstance(adapter, Default)
+    turn(adapter, robot, 0, 60)
+    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    expected, spread = adapter._filter.predict(equation.rows)
+    adapter.disputed[:], adapter._touching[:], adapter._kept[:] = False, True, 0
+    adapter._evidence[:], adapter._hidden_for[:] = 8.0, [0.05, 0.2, 0.05]
+    adapter._ideal_for[:] = [0.1, 0.1, 0.0]  # the last never looked like the ideal robot
+    now = np.full(3, 400.0)
+    with (
+        mock.patch.object(adapter, "_distance", side_effect=[now, now, now]),
+        mock.patch.object(adapter, "_weigh_dispute"),
+        mock.patch.object(adapter, "_note_rest"),
+    ):
+        adapter._screen(equation, equation.torque - equation.prior - expected, spread)
+    np.testing.assert_array_equal(adapter._evidence, [-8.0, 8.0, 8.0])
+
+
 def test_a_robot_that_only_trembles_stands_still() -> None:
     robot = Robot.load("z1")
     adapter = make("default", robot, 3)

@@ -59,6 +59,9 @@ CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 DELAYED = 2
 """Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
+CONVINCED, IDEAL = 0.15, 0.07
+"""Before there are such estimates: evidence younger than the first when a dispute begins is the push itself, where the
+robot had looked like the ideal one for the second [s]."""
 GAIN = 16.0
 """Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
@@ -116,6 +119,8 @@ class Default(TamRecursive):
         "_walked",
         "_unseen_for",
         "_rising_for",
+        "_hidden_for",
+        "_ideal_for",
         "_undecided_until",
         "_lately",
         "_feedback",
@@ -162,6 +167,8 @@ class Default(TamRecursive):
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
         self._rising_for = np.zeros(self.trials)
+        self._hidden_for = np.zeros(self.trials)
+        self._ideal_for = np.zeros(self.trials)
         self._undecided_until = np.zeros(self.trials)
         self._lately = np.zeros(self.trials)
         self._lately_share = float(1.0 - np.exp(-self._step / LATELY_MEMORY))
@@ -200,6 +207,11 @@ class Default(TamRecursive):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
+        hidden = self._evidence > 0.0
+        self._hidden_for = np.where(hidden, self._hidden_for + self._step, 0.0)
+        self._ideal_for += self._step * ~hidden
+        rash = begins & (self._kept < DELAYED) & (self._hidden_for <= CONVINCED) & (self._ideal_for > IDEAL)
+        self._evidence = np.where(rash, np.minimum(self._evidence, self._old_evidence[0]), self._evidence)
         if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)
             innovation = equation.torque - equation.prior - expected

@@ -75,6 +75,8 @@ def default_constants(adapter: Default) -> Constants:
         "patience": default.PATIENCE,
         "abrupt": default.ABRUPT,
         "watched": default.WATCHED,
+        "convinced": default.CONVINCED,
+        "ideal": default.IDEAL,
         "lately_share": adapter._lately_share,
         "carried_share": default.CARRIED[0],
         "carried_mass": default.CARRIED[1],

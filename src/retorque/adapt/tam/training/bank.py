@@ -28,6 +28,8 @@ STIFFNESS, DAMPING = 100.0, 20.0
 """Feedback of the replay [N·m/rad, N·m·s/rad], as a share of each joint's inertia seen at home where that is less."""
 STATES = 20
 """States of the second half that are predicted."""
+AT_ONCE = 512
+"""Replays that are simulated together: the record of more would need gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,25 @@ def crossed_bank(
         duration: of each [s].
         seed: of the targets.
     """
-    robot, body = context.robot, context.body
-    hidden = Parameters.sample(robot, context.profile, conditions, seed)
+    hidden = Parameters.sample(context.robot, context.profile, conditions, seed)
     first = motions.at(0.0)
     assert isinstance(first, JointAction)
     trajectories = len(first.position)
+    at_once = max(1, AT_ONCE // trajectories)
+    blocks = [np.arange(start, min(start + at_once, conditions)) for start in range(0, conditions, at_once)]
+    parts = [
+        _replayed(context, preset, hidden[block], (len(block), trajectories), motions, duration) for block in blocks
+    ]
+    patches, window, nominal, wanted = zip(*parts, strict=True)
+    along = {"window": window, "nominal": nominal, "wanted": wanted}
+    return Bank(context, np.concatenate(patches), **{k: np.concatenate(v, axis=1) for k, v in along.items()})
+
+
+def _replayed(
+    context: Context, preset: Preset, hidden: Parameters, counts: tuple[int, int], motions: Reference, duration: float
+) -> tuple[Array, Array, Array, Array]:
+    """Patches, window, nominal torques and what is wanted of some targets; counts: these, and the motions."""
+    robot, body, (conditions, trajectories) = context.robot, context.body, counts
     hidden = hidden[np.repeat(np.arange(conditions), trajectories)]
     motion = Accelerated(motions, 1e-3, np.tile(np.arange(trajectories), conditions))
     target = Target(robot, hidden, threads=1)
@@ -111,7 +127,7 @@ def crossed_bank(
     label = state_labels(context, hidden, q, qd, nominal, np.zeros_like(nominal))
     label.update(dead_zone=hidden.dead_zone[:, None], torque_scale=hidden.torque_scale[:, None])
     wanted = (teacher(np, label, nominal) - nominal).swapaxes(0, 1)
-    return Bank(context, _patches(context, preset, record[:, :half]), window, nominal.swapaxes(0, 1), wanted)
+    return _patches(context, preset, record[:, :half]), window, nominal.swapaxes(0, 1), wanted
 
 
 class Accelerated(Reference):

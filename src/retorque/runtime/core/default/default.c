@@ -322,6 +322,11 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     copy(&earlier, &r->filter);
   }
   if (begins) forget_noise(core, !sudden);
+  const int hidden = r->state->evidence > 0.0;
+  s->hidden_for = hidden ? s->hidden_for + step_of(model) : 0.0;
+  s->ideal_for += hidden ? 0.0 : step_of(model);
+  if (begins && s->kept < d->delayed && s->hidden_for <= d->convinced && s->ideal_for > d->ideal)
+    r->state->evidence = less(r->state->evidence, p->old_evidence[0]); /* it was the push itself */
   if (begins || lasts || astray) {
     rt_predict(model, &r->filter, e->rows, expected, spread);
     for (int j = 0; j < n; j++) innovation[j] = e->torque[j] - e->prior[j] - expected[j];

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import LATELY, REST, SETTLED, SURPRISED, SUSPECT, WATCHED, Default
+from retorque.adapt.default.adapter import LATELY, REST, SETTLED, SURPRISED, SUSPECT, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
+from retorque.adapt.default.onset import WATCHED
 from retorque.adapt.recursive.equation import averaged_equation
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
@@ -153,26 +154,36 @@ def test_a_dispute_does_not_end_in_a_dip() -> None:
     np.testing.assert_array_equal(adapter.disputed, [True, False])
 
 
-def test_what_comes_slowly_is_watched_and_what_is_there_at_once_is_not() -> None:
-    robot = Robot.load("panda")
-    adapter = make("default", robot, 3)
-    assert isinstance(adapter, Default)
-    turn(adapter, robot, 0, 300)
+def screen(adapter: Default, *distances: list[float]) -> None:
+    """Screen the newest equation again and again, as if it were so far from the estimate each time (trials,)."""
     equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
     expected, spread = adapter._filter.predict(equation.rows)
-    adapter.disputed[:], adapter._touching[:], adapter._rising_for[:], adapter._own_since[:] = False, True, 0.0, np.inf
-    over_time = [[0.0, 30.0, 0.0], [0.0, 31.0, 0.0], [2.0, 33.0, 0.0], [400.0, 60.0, 20.0]]  # the last: small
-    adapter._fastest[:] = [1.0, 1.0, 0.0]
-    for distances in over_time:
-        now, equation.accepted[:] = np.array(distances), True
+    for row in distances:
+        now, equation.accepted[:] = np.array(row), True
         with (
             mock.patch.object(adapter, "_distance", side_effect=[now, now, now]),
             mock.patch.object(adapter, "_weigh_dispute"),
             mock.patch.object(adapter, "_note_rest"),
         ):
             adapter._screen(equation, equation.torque - equation.prior - expected, spread)
+
+
+def touched(ticks: int) -> Default:
+    """Of three Pandas that the network sees pushed, after so many ticks, nothing disputed."""
+    robot = Robot.load("panda")
+    adapter = make("default", robot, 3)
+    assert isinstance(adapter, Default)
+    turn(adapter, robot, 0, ticks)
+    adapter.disputed[:], adapter._touching[:], adapter._own_since[:] = False, True, np.inf
+    return adapter
+
+
+def test_what_comes_slowly_is_watched_and_what_is_there_at_once_is_not() -> None:
+    adapter = touched(300)
+    adapter._onset._rising_for[:], adapter._fastest[:] = 0.0, [1.0, 1.0, 0.0]
+    screen(adapter, [0.0, 30.0, 0.0], [0.0, 31.0, 0.0], [2.0, 33.0, 0.0], [400.0, 60.0, 20.0])  # the last: small
     np.testing.assert_array_equal(adapter.disputed, [True, True, True])
-    np.testing.assert_array_equal(adapter._undecided_until, [0.0, WATCHED, WATCHED])
+    np.testing.assert_array_equal(adapter._onset.watched, [0.0, WATCHED, WATCHED])
 
 
 def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() -> None:
@@ -192,22 +203,11 @@ def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() ->
 
 
 def test_a_push_in_the_first_moments_is_no_sign_of_a_hidden_robot() -> None:
-    robot = Robot.load("panda")
-    adapter = make("default", robot, 3)
-    assert isinstance(adapter, Default)
-    turn(adapter, robot, 0, 60)
-    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
-    expected, spread = adapter._filter.predict(equation.rows)
-    adapter.disputed[:], adapter._touching[:], adapter._kept[:] = False, True, 0
-    adapter._evidence[:], adapter._hidden_for[:] = 8.0, [0.05, 0.2, 0.05]
-    adapter._ideal_for[:] = [0.1, 0.1, 0.0]  # the last never looked like the ideal robot
-    now = np.full(3, 400.0)
-    with (
-        mock.patch.object(adapter, "_distance", side_effect=[now, now, now]),
-        mock.patch.object(adapter, "_weigh_dispute"),
-        mock.patch.object(adapter, "_note_rest"),
-    ):
-        adapter._screen(equation, equation.torque - equation.prior - expected, spread)
+    adapter = touched(60)
+    adapter._kept[:], adapter._evidence[:] = 0, 8.0
+    adapter._onset._hidden_for[:] = [0.05, 0.2, 0.05]
+    adapter._onset._ideal_for[:] = [0.1, 0.1, 0.0]  # the last never looked like the ideal robot
+    screen(adapter, [400.0, 400.0, 400.0])
     np.testing.assert_array_equal(adapter._evidence, [-8.0, 8.0, 8.0])
 
 

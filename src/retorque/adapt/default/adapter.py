@@ -8,6 +8,7 @@ import numpy as np
 
 from retorque.adapt.default.explanations import Explanations
 from retorque.adapt.default.felt_torque import FeltTorque
+from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.default.velocity_feedback import VelocityFeedback
 from retorque.adapt.recursive.equation import Equation
@@ -50,18 +51,10 @@ STRADDLE = 0.04
 CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
-RISING, ABRUPT = 10.0, 0.025
-"""Squared distance above which a mismatch is on its way, and the longest time [s] that one which is there at once, as
-something that is picked up, is on its way before it is disputed."""
-WATCHED = 0.5
-"""What came slowly is decided after so long at the earliest [s]: pushes grow, payloads and changed drives do not."""
 CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 DELAYED = 2
 """Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
-CONVINCED, IDEAL = 0.15, 0.07
-"""Before there are such estimates: evidence younger than the first when a dispute begins is the push itself, where the
-robot had looked like the ideal one for the second [s]."""
 GAIN = 16.0
 """Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
@@ -118,10 +111,7 @@ class Default(TamRecursive):
         "_under_touch",
         "_walked",
         "_unseen_for",
-        "_rising_for",
-        "_hidden_for",
-        "_ideal_for",
-        "_undecided_until",
+        "_onset",
         "_lately",
         "_feedback",
     )
@@ -166,10 +156,7 @@ class Default(TamRecursive):
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
-        self._rising_for = np.zeros(self.trials)
-        self._hidden_for = np.zeros(self.trials)
-        self._ideal_for = np.zeros(self.trials)
-        self._undecided_until = np.zeros(self.trials)
+        self._onset = Onset(self.trials, self._step)
         self._lately = np.zeros(self.trials)
         self._lately_share = float(1.0 - np.exp(-self._step / LATELY_MEMORY))
         self._feedback.reset()
@@ -182,7 +169,7 @@ class Default(TamRecursive):
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
         usable = equation.accepted.copy()
-        distance = before_dispute = self._distance(innovation, spread, equation.noise_factor)
+        distance = at_first = self._distance(innovation, spread, equation.noise_factor)
         old, old_spread = self._old(equation)
         before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
@@ -207,10 +194,7 @@ class Default(TamRecursive):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
-        hidden = self._evidence > 0.0
-        self._hidden_for = np.where(hidden, self._hidden_for + self._step, 0.0)
-        self._ideal_for += self._step * ~hidden
-        rash = begins & (self._kept < DELAYED) & (self._hidden_for <= CONVINCED) & (self._ideal_for > IDEAL)
+        rash = self._onset.weigh(self._evidence) & begins & (self._kept < DELAYED)  # no estimate to go back to yet
         self._evidence = np.where(rash, np.minimum(self._evidence, self._old_evidence[0]), self._evidence)
         if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)
@@ -219,16 +203,14 @@ class Default(TamRecursive):
         if begins.any():
             self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
-            abrupt = (self._rising_for <= ABRUPT) & (before_dispute > SUSPECT)
-            new = begins & ~wrong
-            self._undecided_until[new] = np.where(abrupt, 0.0, WATCHED)[new]
+            self._onset.begin(begins & ~wrong, at_first > SUSPECT)
             self._under_touch[begins] = False
             self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self._lately[begins] = 2.0 * SUSPECT
             self.disputed |= begins
         if self.disputed.any():
             self._weigh_dispute(equation, innovation, spread, distance, usable)
-        self._rising_for = np.where(before_dispute > RISING, self._rising_for + self._step, 0.0)
+        self._onset.end_of_step(at_first)
         self._own_since += self._step
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
@@ -299,7 +281,7 @@ class Default(TamRecursive):
             verdict = self._explanations.verdict(least, self._carried())
             sure = np.zeros(self.trials, dtype=bool)
             sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
-            sure &= self.disputed & (self._disputed_for > self._undecided_until)
+            sure &= self.disputed & (self._disputed_for > self._onset.watched)
             self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)

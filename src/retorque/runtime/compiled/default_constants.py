@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, felt_torque, reopening, velocity_feedback
+from retorque.adapt.default import explanations, felt_torque, onset, reopening, velocity_feedback
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -61,7 +61,7 @@ def default_constants(adapter: Default) -> Constants:
         "clear": default.CLEAR,
         "creeping": default.CREEPING,
         "surprised": default.SURPRISED,
-        "rising": default.RISING,
+        "rising": onset.RISING,
         "lately": default.LATELY,
         "snapshot_every": default.SNAPSHOT,
         "lasting": default.LASTING,
@@ -73,10 +73,10 @@ def default_constants(adapter: Default) -> Constants:
         "rest": default.REST,
         "certain": default.CERTAIN,
         "patience": default.PATIENCE,
-        "abrupt": default.ABRUPT,
-        "watched": default.WATCHED,
-        "convinced": default.CONVINCED,
-        "ideal": default.IDEAL,
+        "abrupt": onset.ABRUPT,
+        "watched": onset.WATCHED,
+        "convinced": onset.CONVINCED,
+        "ideal": onset.IDEAL,
         "lately_share": adapter._lately_share,
         "carried_share": default.CARRIED[0],
         "carried_mass": default.CARRIED[1],

@@ -202,7 +202,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
     /* who stands still may be leaning on something, and what came slowly may still be growing */
-    if (verdict > -2 && s->rest < d->rest && s->disputed_for > s->undecided_until) open_to(core, verdict, e);
+    if (verdict > -2 && s->rest < d->rest && s->disputed_for > s->watched) open_to(core, verdict, e);
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
@@ -335,7 +335,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (begins) {
     rt_explanations_restart(core);
     s->disputed_for = s->calm_for = s->unseen_for = 0.0;
-    if (!wrong) s->undecided_until = s->rising_for <= d->abrupt && at_first > d->suspect ? 0.0 : d->watched;
+    if (!wrong) s->watched = s->rising_for <= d->abrupt && at_first > d->suspect ? 0.0 : d->watched;
     s->lately = 2.0 * d->suspect;
     s->under_touch = 0;
     s->disputed = 1;

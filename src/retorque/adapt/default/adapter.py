@@ -10,7 +10,7 @@ from retorque.adapt.default.explanations import Explanations
 from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
-from retorque.adapt.default.velocity_feedback import VelocityFeedback
+from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, VelocityFeedback
 from retorque.adapt.recursive.equation import Equation
 from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
@@ -72,6 +72,11 @@ MOST_FELT = 0.8
 """Largest torque from outside that is yielded to, as a share of the torque limit."""
 TOUCH = 0.15
 """Standard deviation of a lasting touch's torques, as a share of the torque limits."""
+COUNTED, MADE_GOOD = 0.5, 0.3
+"""How long velocity that is lacking is counted in a dispute, in case that it turns out to be the robot's own, and how
+long it is fed back then, whatever the network still sees [s]."""
+PAUSE = 0.02
+"""If it does not, the count begins anew, which takes so long [s]."""
 WALK, WALK_EVERY = 0.6, 5
 """How far a touch may wander in a second [prior standard deviations], and updates between two such steps."""
 BUDGET = 0.3
@@ -112,6 +117,8 @@ class Default(TamRecursive):
         "_walked",
         "_unseen_for",
         "_onset",
+        "_counted",
+        "_pause",
         "_lately",
         "_feedback",
     )
@@ -157,6 +164,8 @@ class Default(TamRecursive):
         self._walked = 0
         self._unseen_for = np.zeros(self.trials)
         self._onset = Onset(self.trials, self._step)
+        self._counted = np.zeros(self.trials, dtype=bool)
+        self._pause = np.zeros(self.trials)
         self._lately = np.zeros(self.trials)
         self._lately_share = float(1.0 - np.exp(-self._step / LATELY_MEMORY))
         self._feedback.reset()
@@ -214,6 +223,9 @@ class Default(TamRecursive):
         self._own_since += self._step
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
+        dropped = self._counted & ~self._counts & ~self._makes_good
+        self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
+        self._counted = self._counts
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
         self._keep_snapshots()
@@ -240,13 +252,30 @@ class Default(TamRecursive):
         ideal = self._ideal.forward_dynamics(q, qd, nominal_torque + external)
         found = inverse(a, q, qd, ideal, external) + a["own"] + self._feedback.torque
         torque = nominal_torque + a["trust"] * (found - nominal_torque)
+        counts = a["follow"] == COUNTS
+        if counts.any():  # what it lacks if nothing pushes
+            ideal = np.where(counts, self._ideal.forward_dynamics(q, qd, nominal_torque), ideal)
         self._feedback.expect(ideal, nominal_torque, torque)
         return torque
 
     def _believe(self) -> Belief:
-        yields = self.disputed | self._held | self._touching | (self._rest >= REST)
-        self._estimate["follow"] = np.where(yields, 0.0, 1.0)[:, None]
+        yields = self.disputed | self._held | self._touching | (self._rest >= REST) | (self._pause > 0.0)
+        follow = np.where(self._counts, COUNTS, np.where(yields, ANEW, ACTS))
+        self._estimate["follow"] = np.where(self._makes_good, ACTS, follow)[:, None]
         return super()._believe()
+
+    @property
+    def _counts(self) -> Array:
+        """(trials,) where velocity that is lacking may be the robot's own, or a push: what came at once, or may."""
+        at_once = (self._onset.watched == 0.0) & (self._disputed_for < COUNTED)
+        maybe: Array = np.where(self.disputed, at_once, self._held | self._touching) & (self._rest < REST)
+        return maybe
+
+    @property
+    def _makes_good(self) -> Array:
+        """(trials,) where it has just turned out to be the robot's own."""
+        found: Array = (self._own_since <= MADE_GOOD) & ~self.disputed & (self._rest < REST)
+        return found
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""

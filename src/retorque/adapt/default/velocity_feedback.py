@@ -20,6 +20,8 @@ SENT = 0.05
 """Time over which reported torques are compared with those asked for [s]."""
 MARGIN = 0.1
 """A difference that says which of them were sent [units]."""
+ANEW, COUNTS, ACTS = 0.0, 0.5, 1.0
+"""What is lacking is forgotten, counted, or counted and fed back."""
 IGNORED = 0.2
 """Corrections that were not sent for so long are not sent [s]: a ramp or a limit is over sooner."""
 
@@ -62,15 +64,15 @@ class VelocityFeedback:
         for array in (self._asked, self._nominal, self._errors, self._ignored, self.torque):
             array[:] = 0.0
 
-    def observe(self, state: State, allowed: Array) -> None:
-        """Take in a report one period after the last; `allowed` (trials, 1) is above zero where it may count."""
+    def observe(self, state: State, follow: Array) -> None:
+        """Take in a report one period after the last; `follow` (trials, 1): `ANEW`, `COUNTS` or `ACTS`."""
         errors = state.torque - np.stack([self._asked, self._nominal]) - self._errors
         self._errors += self.share * np.where(np.isfinite(errors), errors, 0.0)
         asked, nominal = np.abs(self._errors)
         self._ignored += self._timestep * (asked - nominal > self.margin)
         self._ignored[nominal - asked > self.margin] = 0.0
-        missing = self._ideal.observe(state, (allowed > 0.0) & (self._ignored < IGNORED))
-        self.torque = self.gain * self._ideal.hold(missing, self.most)
+        missing = self._ideal.observe(state, (follow > ANEW) & (self._ignored < IGNORED))
+        self.torque = np.where(follow >= ACTS, self.gain * self._ideal.hold(missing, self.most), 0.0)
 
     def expect(self, acceleration: Array, nominal: Array, asked: Array) -> None:
         """So the ideal robot accelerates under the nominal torque, and so much is asked for instead, (trials, n)."""

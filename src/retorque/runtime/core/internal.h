@@ -177,10 +177,15 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 }
 
 /* default/ */
+/* Velocity that a robot lacks is forgotten, counted, or counted and fed back. */
+#define RT_ANEW 0.0
+#define RT_COUNTS 0.5
+#define RT_ACTS 1.0
+
 typedef struct {
-  int64_t disputed, held, kept, under_touch, walked, known;
+  int64_t disputed, held, kept, under_touch, walked, known, counted;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
-  double rising_for, hidden_for, ideal_for, watched, lately;
+  double rising_for, hidden_for, ideal_for, watched, lately, pause;
 } rt_default_state;
 
 typedef struct {
@@ -332,7 +337,7 @@ void rt_feedback_expect(const rt_core *core, const double *acceleration, const d
 void rt_default_reset(rt_core *core);
 void rt_screen_default(rt_core *core, rt_equation *equation, double *innovation, double *spread);
 double rt_default_evidence(const rt_core *core);
-int rt_default_follows(const rt_core *core);
+double rt_default_follow(const rt_core *core);
 void rt_default_answer(rt_core *core);
 /* tam.c */
 void rt_tam_reset(rt_core *core);

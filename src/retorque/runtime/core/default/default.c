@@ -185,6 +185,30 @@ static void learn_touched(rt_core *core, const rt_equation *e) {
   rt_constrain(core);
 }
 
+/* Whether velocity that is lacking may be the robot's own, or a push: what came at once, or may. */
+static int counts(const rt_core *core) {
+  const rt_default *d = &core->model->defaults;
+  const rt_default_state *s = core->defaults.state;
+  if (s->rest >= d->rest) return 0;
+  return s->disputed ? s->watched == 0.0 && s->disputed_for < d->counted : s->held || core->recursive.state->touching;
+}
+
+/* Whether it has just turned out to be the robot's own. */
+static int makes_good(const rt_core *core) {
+  const rt_default *d = &core->model->defaults;
+  const rt_default_state *s = core->defaults.state;
+  return s->own_since <= d->made_good && !s->disputed && s->rest < d->rest;
+}
+
+/* Whether the velocity that the robot lacks is forgotten, counted, or fed back: where nothing may be a touch. */
+double rt_default_follow(const rt_core *core) {
+  const rt_default_state *s = core->defaults.state;
+  const int yields = s->disputed || s->held || core->recursive.state->touching || s->rest >= core->model->defaults.rest;
+  if (makes_good(core)) return RT_ACTS;
+  if (counts(core)) return RT_COUNTS;
+  return yields || s->pause > 0.0 ? RT_ANEW : RT_ACTS;
+}
+
 /* Let the explanations compete, and act on what is certain. */
 static void weigh_dispute(rt_core *core, const rt_equation *e, const double *innovation, const double *spread,
                           double distance, int usable) {
@@ -345,6 +369,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   s->own_since += step_of(model);
   if (!s->disputed && s->own_since > d->probation) s->refuted = 0.0; /* it stood */
   note_rest(core);
+  const int dropped = s->counted && !counts(core) && !makes_good(core);
+  s->pause = dropped ? d->pause : s->pause > step_of(model) ? s->pause - step_of(model) : 0.0;
+  s->counted = counts(core);
   r->state->contact = s->disputed;
   e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest;
   keep_snapshots(core);
@@ -358,12 +385,6 @@ double rt_default_evidence(const rt_core *core) {
   if (core->defaults.state->kept < d->delayed) return least;
   for (int k = d->snapshots - d->delayed; k < d->snapshots; k++) least = less(least, core->defaults.old_evidence[k]);
   return least;
-}
-
-/* Whether the velocity that the robot lacks may be fed back: nothing may be a touch. */
-int rt_default_follows(const rt_core *core) {
-  const rt_default_state *s = core->defaults.state;
-  return !(s->disputed || s->held || core->recursive.state->touching || s->rest >= core->model->defaults.rest);
 }
 
 /* The share of what is felt that counts beside the network's word. */

@@ -22,21 +22,21 @@ void rt_feedback_observe(rt_core *core, const double *position, const double *ve
   rt_default_part *p = &core->defaults;
   const int n = model->robot.n, reported = rt_all_finite(velocity, n) && rt_all_finite(position, n);
   const double *belief = core->beliefs + RT_TAKE(*core->current) * core->belief_size;
-  const int allowed = belief[core->layout.follow] > 0.0;
+  const double follow = belief[core->layout.follow];
   for (int j = 0; j < n; j++) {
     compare(p->asked_error + j, d->sent_share, torque[j], p->asked[j]);
     compare(p->nominal_error + j, d->sent_share, torque[j], p->nominal[j]);
     const double nearer = fabs(p->asked_error[j]) - fabs(p->nominal_error[j]); /* to the nominal torque */
     if (nearer > d->sent_margin[j]) p->ignored[j] += model->timestep;
     if (-nearer > d->sent_margin[j]) p->ignored[j] = 0.0;
-    const int follows = p->state->known && allowed && p->ignored[j] < d->ignored;
+    const int follows = p->state->known && follow > RT_ANEW && p->ignored[j] < d->ignored;
     const double now = reported ? velocity[j] : p->ideal_velocity[j];
     p->ideal_velocity[j] += model->timestep * p->ideal_acceleration[j];
     if (!follows) p->ideal_velocity[j] = now;
     const double missing = reported ? p->ideal_velocity[j] - now : 0.0;
     const double kept = rt_clip(missing, -d->feedback_most[j], d->feedback_most[j]);
     p->ideal_velocity[j] += kept - missing - d->feedback_leak * missing;
-    p->feedback[j] = d->feedback_gain[j] * kept;
+    p->feedback[j] = follow >= RT_ACTS ? d->feedback_gain[j] * kept : 0.0;
   }
   p->state->known = p->state->known || reported;
 }

@@ -131,6 +131,8 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
   }
   double asked[RT_MOST_JOINTS];
   for (int j = 0; j < n; j++) asked[j] = nominal[j] + belief[at->trust] * (found[j] - nominal[j]);
+  if (model->adapter == RT_DEFAULT && belief[at->follow] == RT_COUNTS) /* what it lacks if nothing pushes */
+    rt_accelerate(&followed, pose, qd, nominal, ideal);
   if (model->adapter == RT_DEFAULT) rt_feedback_expect(core, ideal, nominal, asked);
   memcpy(torque, asked, sizeof(double) * (size_t)n);
 }
@@ -286,5 +288,5 @@ void rt_write_belief(rt_core *core, double *belief) {
     belief[at->external_rate + j] = network ? 0.0 : p->external_rate[j];
     belief[at->own + j] = network ? p->own[j] : 0.0;
   }
-  belief[at->follow] = core->model->adapter == RT_DEFAULT && rt_default_follows(core) ? 1.0 : 0.0;
+  belief[at->follow] = core->model->adapter == RT_DEFAULT ? rt_default_follow(core) : RT_ANEW;
 }

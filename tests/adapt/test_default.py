@@ -13,6 +13,7 @@ from retorque.adapt import make
 from retorque.adapt.default.adapter import LATELY, REST, SETTLED, SURPRISED, SUSPECT, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.onset import WATCHED
+from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
 from retorque.adapt.recursive.equation import averaged_equation
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
@@ -200,6 +201,25 @@ def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() ->
         adapter._screen(equation, equation.torque - equation.prior - expected, spread)
     np.testing.assert_array_equal(adapter._under_touch, [False, True])
     assert np.all(adapter._filter.mean[0] == 0.125) and not np.any(adapter._filter.mean[1] == 0.125)
+
+
+def test_velocity_is_counted_while_undecided_and_made_good_if_it_is_its_own() -> None:
+    adapter = touched(300)
+
+    def follow() -> list[float]:
+        return adapter._believe().arrays["follow"][:, 0].tolist()
+
+    adapter._fastest[:], adapter._rest[:], adapter._onset._rising_for[:] = 1.0, 0.0, 0.0
+    assert follow() == [COUNTS] * 3
+    screen(adapter, [400.0, 400.0, 400.0])
+    assert follow() == [COUNTS] * 3
+    adapter.disputed[0], adapter._own_since[0] = False, 0.0  # it was its own
+    adapter.disputed[1], adapter._touching[1] = False, False  # it is over
+    adapter._disputed_for[2] = 2.0  # it lasts
+    screen(adapter, [0.0, 0.0, 400.0])
+    assert follow() == [ACTS, ANEW, ANEW]
+    screen(adapter, [0.0, 0.0, 400.0], [0.0, 0.0, 400.0], [0.0, 0.0, 400.0])
+    assert follow() == [ACTS, ACTS, ANEW]
 
 
 def test_a_push_in_the_first_moments_is_no_sign_of_a_hidden_robot() -> None:

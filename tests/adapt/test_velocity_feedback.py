@@ -6,7 +6,7 @@ import numpy as np
 
 from retorque.adapt import make
 from retorque.adapt.default.adapter import Default
-from retorque.adapt.default.velocity_feedback import MEMORY, MOST, VelocityFeedback
+from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, MEMORY, MOST, VelocityFeedback
 from retorque.loop.loop import Loop, run
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.rigid_body import RigidBody
@@ -17,7 +17,7 @@ from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
 Z1 = Robot.load("z1")
 DT = 1e-3
 UNIT = np.ones(6)
-ALLOWED = np.ones((1, 1))
+ALLOWED = np.full((1, 1), ACTS)
 WANTED = np.array([[0.4, 0.0, -0.2, 0.0, 0.1, 0.0]])
 """An acceleration that the robot never shows [rad/s²]."""
 
@@ -49,7 +49,15 @@ def test_nothing_is_fed_back_where_corrections_are_not_sent() -> None:
 
 
 def test_nothing_is_fed_back_where_it_may_be_a_touch() -> None:
-    assert not stuck(np.full((1, 6), 2.0), 400, allowed=np.zeros((1, 1))).torque.any()
+    assert not stuck(np.full((1, 6), 2.0), 400, allowed=np.full((1, 1), ANEW)).torque.any()
+
+
+def test_what_was_only_counted_is_made_good_later() -> None:
+    sent, counts = np.full((1, 6), 2.0), np.full((1, 1), COUNTS)
+    counted, nominal = stuck(sent, 100, counts), RigidBody(Z1).gravity(Z1.home)[None]
+    assert not counted.torque.any()
+    counted.observe(State(0.1, Z1.home[None], np.zeros((1, 6)), nominal + sent), ALLOWED)
+    np.testing.assert_array_equal(counted.torque, stuck(sent, 101).torque)
 
 
 def test_reports_that_are_not_finite_change_nothing_for_long() -> None:

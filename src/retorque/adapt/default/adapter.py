@@ -223,9 +223,9 @@ class Default(TamRecursive):
         self._own_since += self._step
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
         self._note_rest()
-        dropped = self._counted & ~self._counts & ~self._makes_good
+        counted, self._counted = self._counted, self._counts
+        dropped = counted & ~self._counted & ~self._makes_good
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
-        self._counted = self._counts
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
         self._keep_snapshots()

@@ -168,6 +168,28 @@ def test_the_tick_is_the_model_in_another_layout(panda: Robot) -> None:
     np.testing.assert_allclose(adapter._inverse(adapter._estimate, q, qd, qdd), command, atol=1e-9)
 
 
+def test_a_push_that_turns_the_drives_round_is_felt_without_their_dead_zones(panda: Robot) -> None:
+    adapter = Recursive(panda, 3)
+    rng = np.random.default_rng(9)
+    adapter._filter.mean[:] = 0.2 * rng.normal(size=adapter._filter.mean.shape)
+    adapter._refresh()
+    estimate, inverse = dict(adapter._estimate), adapter._inverse
+    gain, dead = 0.9, 0.8
+    for side in ("push", "pull"):
+        estimate[side] = np.stack([np.full((3, 7), dead), np.full((3, 7), gain)])
+    q = panda.home + rng.uniform(-0.3, 0.3, (3, 7))
+    qd, qdd = rng.normal(0.0, 0.3, (3, 7)), rng.normal(0.0, 3.0, (3, 7))
+    for push in (-90.0, 90.0):  # stronger than any of its own torques
+        given = inverse(estimate, q, qd, qdd, np.full((3, 7), push))
+        assert np.all(given * push < 0.0)
+        felt = inverse(estimate, q, qd, qdd, given=given) - given
+        np.testing.assert_allclose(felt, push / gain, rtol=1e-9)
+        turned = inverse(estimate, q, qd, qdd) * given < 0.0
+        assert turned.any()
+        wrong = inverse(estimate, q, qd, qdd)[turned] - given[turned] - push / gain
+        assert np.abs(wrong).max() > 1.9 * dead / gain
+
+
 def test_it_moves_a_hidden_panda_like_the_ideal_one(panda: Robot) -> None:
     task = TrackingTask(panda, TrackingSettings(trials=3, seed=1002, duration=8.0, noise=True))
     without = rmse(moved(task, make("direct", panda, 3)))

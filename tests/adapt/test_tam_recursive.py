@@ -17,6 +17,7 @@ from retorque.learn.weights import save_network
 from retorque.loop.history import History
 from retorque.loop.learner import InlineLearner
 from retorque.loop.loop import Loop, run
+from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.tasks.tracking_task import TrackingSettings, TrackingTask
@@ -35,7 +36,7 @@ def push(residuals: Residuals, blocks: int, acceleration: float, torque: float, 
 
 def test_residuals_are_what_the_estimate_cannot_explain():
     residuals = Residuals(np.array([2.0]), History(2 * BLOCK, 1, 1, 1e-3))
-    push(residuals, DEPTH + 2, 3.0, 7.0, lambda q, qd, qdd: 1.5 * qdd)
+    push(residuals, DEPTH + 2, 3.0, 7.0, lambda q, qd, qdd, given: 1.5 * qdd)
     taps = residuals.taps(np.zeros((1, 1)))
     assert taps.shape == (1, 1, TAPS)
     np.testing.assert_allclose(taps[..., :-1], (7.0 - 4.5) / 2.0, rtol=1e-9)
@@ -45,9 +46,9 @@ def test_residuals_are_what_the_estimate_cannot_explain():
 
 def test_what_follows_a_gap_is_not_sound_and_a_repeated_report_says_nothing():
     residuals = Residuals(np.array([1.0]), History(2 * BLOCK, 1, 1, 1e-3))
-    push(residuals, 3, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd)
+    push(residuals, 3, 0.0, 4.0, lambda q, qd, qdd, given: 0.0 * qdd)
     assert np.count_nonzero(residuals.taps(np.zeros((1, 1)))) == 2 and residuals.sound.all()
-    push(residuals, 1, 0.0, 4.0, lambda q, qd, qdd: 0.0 * qdd, start=100)
+    push(residuals, 1, 0.0, 4.0, lambda q, qd, qdd, given: 0.0 * qdd, start=100)
     assert not residuals.sound.any()
     still = State(0.104, np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))
     for _ in range(2 * BLOCK):
@@ -62,7 +63,7 @@ def test_what_is_not_finite_silences_one_robot_only_and_a_lone_report_is_bridged
         torque = np.array([[np.nan if tick in lost else 1.0], [1.0]])
         residuals.history.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), torque))
         if residuals.due:
-            residuals.close(lambda q, qd, qdd: 0.0 * qdd)
+            residuals.close(lambda q, qd, qdd, given: 0.0 * qdd)
         if tick == 6 * BLOCK:
             assert residuals.sound.all()
     assert residuals.sound.tolist() == [False, True]
@@ -70,7 +71,7 @@ def test_what_is_not_finite_silences_one_robot_only_and_a_lone_report_is_bridged
     for tick in range(10 * BLOCK, (10 + FINE) * BLOCK):
         residuals.history.add(State(tick * 1e-3, np.zeros((2, 1)), np.zeros((2, 1)), np.ones((2, 1))))
         if residuals.due:
-            residuals.close(lambda q, qd, qdd: 0.0 * qdd)
+            residuals.close(lambda q, qd, qdd, given: 0.0 * qdd)
     assert residuals.sound.all()
 
 
@@ -122,6 +123,40 @@ def test_training_makes_weights_that_load_and_goes_on_where_it_stopped(tmp_path)
         train(replace(settings, seed=1001))
 
 
+def test_training_in_the_loop_of_default_begins_with_the_weights_it_is_given(tmp_path):
+    pytest.importorskip("torch")
+    from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
+
+    settings = ResidualTraining(
+        robots=("piper",), loop="default", start=ON_BOARD, rounds=1, worlds=2, trials=2, duration=2.0, steps=5,
+        batch=64, learning_rate=1e-6, workers=1, out=tmp_path / "run",
+    )  # fmt: skip
+    tensors, _ = load_weights(train(settings))
+    for name, value in load_weights()[0].items():
+        np.testing.assert_allclose(tensors[name], value, atol=1e-3)
+
+
+def test_touches_in_training_are_what_they_say():
+    pytest.importorskip("torch")
+    from retorque.adapt.tam_recursive.training.training_touches import TrainingTouches
+
+    robot = Robot.load("panda")
+    touches = TrainingTouches.sample(robot, 60, 10.0, 0.7, (0.03, 0.2), np.random.default_rng(1000))
+    joints, hand, arm = touches.torque.any((1, 2)), *touches.force.any((2, 3))
+    assert not np.any(joints & (hand | arm)) and not np.any(hand & arm)
+    assert min(joints.sum(), hand.sum(), arm.sum(), (~(joints | hand | arm)).sum()) >= 5
+    time = touches.start[:, 0] + 0.5 * touches.length[:, 0]  # the first touch is at its height
+    body, q = RigidBody(robot), np.broadcast_to(robot.home, (60, 7))
+    trial = int(np.flatnonzero(hand)[0])
+    others = np.abs(time[trial] - touches.start[trial, 1:] - 0.5 * touches.length[trial, 1:])
+    alone = not np.any(others < 0.5 * touches.length[trial, 1:])
+    total = touches.at(float(time[trial]), q)
+    expected = body.jacobian(robot.end_effector, robot.home)[:3].T @ touches.force[0, trial, 0]
+    assert alone and np.abs(expected).max() > 1.0
+    np.testing.assert_allclose(total[trial], expected, rtol=1e-9)
+    assert not touches.at(-2.0, q).any() and not touches.at(20.0, q).any()
+
+
 def test_training_refuses_what_cannot_be_done(tmp_path):
     pytest.importorskip("torch")
     from retorque.adapt.tam_recursive.training.train import ResidualTraining, train
@@ -130,6 +165,8 @@ def test_training_refuses_what_cannot_be_done(tmp_path):
         train(ResidualTraining(rounds=0, out=tmp_path))
     with pytest.raises(RetorqueError, match="at least one robot"):
         train(ResidualTraining(robots=(), out=tmp_path))
+    with pytest.raises(RetorqueError, match="unknown loop 'defualt'; did you mean 'default'"):
+        train(ResidualTraining(loop="defualt", out=tmp_path))
 
 
 def test_altered_truncated_and_foreign_weights_are_refused(tmp_path):

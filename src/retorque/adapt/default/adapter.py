@@ -22,6 +22,8 @@ from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
+WEIGHTS = Path(__file__).with_name("default.safetensors")
+"""Of the network that reads residuals, trained in this adapter's own loop."""
 SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
 """Squared Mahalanobis distances of an innovation: above the first something has changed, above the second if the
 network sees a push as well and the robot is slow, while a quick one just learns nothing from it; below the last it is
@@ -123,6 +125,7 @@ class Default(TamRecursive):
         "_feedback",
     )
     periods = (1e-3, 5e-3)
+    on_board = WEIGHTS
     gain_doubt = 0.15
 
     def __init__(
@@ -276,6 +279,9 @@ class Default(TamRecursive):
         """(trials,) where it has just turned out to be the robot's own."""
         found: Array = (self._own_since <= MADE_GOOD) & ~self.disputed & (self._rest < REST)
         return found
+
+    def _explained(self, q: Array, qd: Array, qdd: Array, given: Array) -> Array:
+        return self._inverse(self._estimate, q, qd, qdd, given=given)
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""

@@ -57,8 +57,20 @@ class Inverse:
         self.body = RigidBody(model.robot)
         self._model, self._timestep = model, timestep
 
-    def __call__(self, a: Mapping[str, Array], q: Array, qd: Array, qdd: Array, external: Array | float = 0.0) -> Array:
-        """The command that gives the estimated robot an acceleration under an external torque, (trials, n) [N·m]."""
+    def __call__(
+        self,
+        a: Mapping[str, Array],
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        external: Array | float = 0.0,
+        given: Array | None = None,
+    ) -> Array:
+        """The command that gives the estimated robot an acceleration under an external torque, (trials, n) [N·m].
+
+        Where the command that was `given` is known, its sign says which way the drives turned: a push that nobody knows
+        of may turn them round, and the width of their dead zones is no part of it.
+        """
         end = qd + self._timestep * qdd  # friction is paid for at the end of the tick
         shape = np.multiply.outer(end, VELOCITY_SCALES)
         np.tanh(shape[..., 1:], out=shape[..., 1:])
@@ -68,5 +80,6 @@ class Inverse:
         torque += a["armature"] * qdd
         torque += a["offset"]
         torque -= external
-        dead, gain = np.where(torque > 0.0, a["push"], a["pull"])
-        return (torque + dead * self._model.sign(torque)) / gain
+        turned = torque if given is None else given
+        dead, gain = np.where(turned > 0.0, a["push"], a["pull"])
+        return (torque + dead * self._model.sign(turned)) / gain

@@ -44,6 +44,7 @@ class TamRecursive(RecursiveContact):
     """
 
     periods = (1e-3, 1e-3)
+    on_board = ON_BOARD
     authority = 3.0
     remembered: tuple[str, ...] = (
         *RecursiveContact.remembered,
@@ -60,7 +61,7 @@ class TamRecursive(RecursiveContact):
     def __init__(
         self, robot: Robot, trials: int, timestep: float = 1e-3, seed: int = 0, *, weights: Path | None = None
     ):
-        tensors, _ = load_weights(weights or ON_BOARD)
+        tensors, _ = load_weights(weights or self.on_board)
         self.unit = torque_unit(robot)
         self._network = ResidualNetwork(tensors)
         super().__init__(robot, trials, timestep, seed)
@@ -83,7 +84,7 @@ class TamRecursive(RecursiveContact):
         if self.history.total - self._learnt_at >= self._stride:
             self._learnt_at = self.history.total
             belief = super().learn()
-        if self.residuals.due and self.residuals.close(lambda q, qd, qdd: self._inverse(self._estimate, q, qd, qdd)):
+        if self.residuals.due and self.residuals.close(self._explained):
             self.taps = self.residuals.taps(self._disturbance.torque)
             doubts = np.stack([self._uncertain, np.sqrt(self._disturbance.lasting), np.sqrt(self._disturbance.total)])
             self.features = self.residuals.features(self.taps, doubts)
@@ -97,6 +98,10 @@ class TamRecursive(RecursiveContact):
     def needed(self, position: Array, velocity: Array, acceleration: Array, external: Array) -> Array:
         """The command that the estimate alone would need for a motion under an external torque, (trials, n) [N·m]."""
         return self._inverse(self._estimate, position, velocity, acceleration, external)
+
+    def _explained(self, q: Array, qd: Array, qdd: Array, given: Array) -> Array:
+        """The command that the estimate alone would need for a motion, nothing pushing, (trials, n) [N·m]."""
+        return self._inverse(self._estimate, q, qd, qdd)
 
     def _refresh(self) -> None:
         super()._refresh()

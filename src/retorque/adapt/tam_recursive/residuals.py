@@ -26,8 +26,8 @@ FEATURES = TAPS + 11 + DOUBTS
 NOISE_MEMORY = 0.5
 """Time over which the residuals' noise is learnt [s]."""
 
-Inverse = Callable[[Array, Array, Array], Array]
-"""Positions, velocities and accelerations (trials, n) to the command that the estimate would need for them."""
+Inverse = Callable[[Array, Array, Array, Array], Array]
+"""Positions, velocities, accelerations and commands given (trials, n) to those that the estimate would need."""
 
 
 class Residuals:
@@ -90,7 +90,7 @@ class Residuals:
             return False
         middle = 0.5 * (now + before)
         acceleration = (now[1] - before[1]) / (self.block * self.timestep)
-        residual = middle[2] - inverse(middle[0], middle[1], acceleration)
+        residual = middle[2] - inverse(middle[0], middle[1], acceleration, middle[2])
         self._velocities = np.concatenate([now[1][None], self._velocities[:-1]])
         rough = 0.5 * (residual - self._ring[0]) ** 2
         keep = np.exp(-self.block * self.timestep / NOISE_MEMORY)

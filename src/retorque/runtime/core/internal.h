@@ -306,7 +306,7 @@ int rt_recursive_learn(rt_core *core);
 void rt_write_belief(rt_core *core, double *belief);
 void rt_refresh(rt_core *core);
 void rt_estimate_torque(const rt_core *core, const double *estimate, const rt_pose *pose, const double *qd,
-                        const double *qdd, const double *external, double *torque);
+                        const double *qdd, const double *external, const double *given, double *torque);
 void rt_recursive_correct(const rt_core *core, const double *belief, double time, const double *q, const double *qd,
                           const double *nominal, double *torque);
 double rt_distance(const rt_core *core, const double *innovation, const double *spread, double factor);

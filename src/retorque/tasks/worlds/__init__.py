@@ -7,10 +7,10 @@ from retorque.tasks.worlds.bench_world import FAMILIES, BenchWorld
 RATES = {1000: 1e-3, 500: 2e-3, 200: 5e-3}
 """Control rates [Hz] and their periods [s]."""
 ALL: tuple[BenchWorld, ...] = (
-    BenchWorld(name="usual", about="hidden parameters of Table B.1", family="today", trained=True),
-    BenchWorld(name="nothing-hidden", about="the ideal robot", family="today", trained=True, hidden="nothing"),
+    BenchWorld(name="usual", about="hidden parameters of Table B.1", family="today"),
+    BenchWorld(name="nothing-hidden", about="the ideal robot", family="today", hidden="nothing"),
     *(
-        BenchWorld(name=name, about=about, family="today", trained=True, effect=name)
+        BenchWorld(name=name, about=about, family="today", effect=name)
         for name, about in (
             ("lugre", "stick-slip on top"),
             ("ripple", "torque ripple of the gears"),
@@ -19,7 +19,7 @@ ALL: tuple[BenchWorld, ...] = (
             ("delay", "commands 3 ms late"),
         )
     ),
-    BenchWorld(name="pulses", about="five joint pulses of 0.08-0.8 s", family="today", trained=True, touch="pulses"),
+    BenchWorld(name="pulses", about="five joint pulses of 0.08-0.8 s", family="today", touch="pulses"),
     BenchWorld(name="pulses-long", about="three joint pulses of 2-4 s", family="touch", touch="pulses-long"),
     BenchWorld(name="push-hand", about="5-80 N at the hand for 0.08-0.8 s", family="touch", touch="push-hand"),
     BenchWorld(name="push-arm", about="5-80 N at the middle of the arm, 0.08-0.8 s", family="touch", touch="push-arm"),

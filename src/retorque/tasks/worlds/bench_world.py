@@ -11,6 +11,9 @@ FAMILIES = (
     *("report", "clock", "ranges", "motion", "geometry"),
 )
 """Kinds of worlds, in the order of the table."""
+TRAINED = ("today", "touch", "payload", "drive")
+"""Those of which networks on board have seen some: short pushes and the five effects all of them, lasting touch, changing
+payloads and weak drives that of `default` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +24,6 @@ class BenchWorld:
     about: str
     """One line for the table's reader."""
     family: str
-    trained: bool = False
-    """Whether the networks on board were trained on worlds of this kind."""
     duration: float = 16.0
     """[s]"""
     motion: str = "sines"
@@ -41,6 +42,11 @@ class BenchWorld:
     """Of `simulate.effects` or "position-friction": what no parameter describes."""
     timestep: float = 1e-3
     """Control period [s]."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether a network on board was trained on worlds of this kind."""
+        return self.family in TRAINED
 
     @property
     def forces(self) -> bool:

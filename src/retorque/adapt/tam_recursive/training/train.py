@@ -17,12 +17,12 @@ from retorque.adapt.tam.training.train_settings import FIVE
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.residual_weights import load_weights, save_weights
 from retorque.adapt.tam_recursive.training.residual_module import Network
-from retorque.adapt.tam_recursive.training.training_worlds import WorldSettings, collect
+from retorque.adapt.tam_recursive.training.training_worlds import LOOPS, WorldSettings, collect
 from retorque.learn.run_folder import RunFolder
 from retorque.robots.robot import Robot
 from retorque.work.checks import MOST_TRIALS, check_between
 from retorque.work.cluster import require_ray
-from retorque.work.errors import RetorqueError
+from retorque.work.errors import RetorqueError, unknown
 from retorque.work.jobs import progress, report, run_jobs
 from retorque.work.tensors import load_tensors, save_tensors
 
@@ -41,6 +41,11 @@ class ResidualTraining:
 
     robots: tuple[str, ...] = FIVE
     """Robots that are driven: names on board, or paths of card, MJCF or URDF files."""
+    loop: str = "tam-recursive"
+    """Adapter whose loop worlds are driven in: tam-recursive (short pushes), or default (lasting ones, payloads and
+    drives that change as well)."""
+    start: Path | None = None
+    """Weights to begin with."""
     rounds: int = 5
     """How often worlds are driven with the weights so far; the first time the module says nothing."""
     worlds: int = 30
@@ -74,12 +79,16 @@ def train(settings: ResidualTraining) -> Path:
     check_between("--duration", settings.duration, 2.0, 3600.0, "s")
     if not settings.robots:
         raise RetorqueError("training needs at least one robot; name some with --robots")
+    if settings.loop not in LOOPS:
+        raise unknown("loop", settings.loop, LOOPS)
     require_ray(settings.cluster)
     own = {name: value for name, value in asdict(settings).items() if name not in ("workers", "cluster", "out")}
     robots = [Robot.load(name) for name in settings.robots]
     folder = RunFolder(settings.out, own)
     torch.manual_seed(settings.seed)
     network = Network()
+    if settings.start is not None:
+        _set(network, settings.start)
     begun = time.monotonic()
     path = settings.out / "round-0.safetensors"
     save_weights(path, _tensors(network), robots, {"seed": settings.seed, "round": 0})
@@ -88,7 +97,7 @@ def train(settings: ResidualTraining) -> Path:
         files += _drive(settings, turn, path)
         path = settings.out / f"round-{turn + 1}.safetensors"
         if path.exists():
-            network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
+            _set(network, path)
             continue
         loss = _learn(settings, network, _together(files, max(robot.n for robot in robots)), turn)
         made = {
@@ -108,7 +117,7 @@ def train(settings: ResidualTraining) -> Path:
 
 def _drive(settings: ResidualTraining, turn: int, weights: Path) -> list[Path]:
     """Worlds of a round, made by processes of their own."""
-    worlds = WorldSettings(trials=settings.trials, duration=settings.duration)
+    worlds = WorldSettings(loop=settings.loop, trials=settings.trials, duration=settings.duration)
     jobs = []
     for index in range(settings.worlds):
         path = settings.out / f"world-{turn}-{index:03d}.safetensors"
@@ -187,6 +196,11 @@ def objective(network: Network, batch: dict[str, Tensor]) -> Tensor:
 def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:
     """(A - 1) w: the torque that lets a robot yield to a push as the ideal one would, (samples, n) [units]."""
     return torch.matmul(batch["response"], external[..., None])[..., 0] - external
+
+
+def _set(network: Network, path: Path) -> None:
+    """Take over the weights of a file."""
+    network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in load_weights(path)[0].items()})
 
 
 def _tensors(network: Network) -> dict[str, np.ndarray]:

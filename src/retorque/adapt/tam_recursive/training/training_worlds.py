@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from retorque.adapt.tam.context import mass_matrices
+from retorque.adapt.default.adapter import Default
 from retorque.adapt.tam_recursive.adapter import TamRecursive
+from retorque.adapt.tam_recursive.training.training_touches import TrainingTouches
 from retorque.control.joint_impedance import JointImpedance
 from retorque.control.joint_waypoints import JointWaypoints
 from retorque.control.windowed_sines import WindowedSines
@@ -23,6 +25,8 @@ from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
 from retorque.work.array import Array
 
+LOOPS: dict[str, type[TamRecursive]] = {"tam-recursive": TamRecursive, "default": Default}
+"""Adapters whose loop worlds are driven in."""
 TIMESTEP = 1e-3
 AFTER = 2
 """Ticks after an answer at which it is judged: the middle of its use."""
@@ -32,6 +36,9 @@ AFTER = 2
 class WorldSettings:
     """How worlds are drawn."""
 
+    loop: str = "tam-recursive"
+    """Whose loop they are driven in. With default touches last for up to 5 s, at joints, hand or arm; payloads come
+    and go and drives weaken in `changes` of the worlds; and in `ideal` of them nothing is hidden."""
     trials: int = 24
     """Robots in a world."""
     duration: float = 10.0
@@ -46,6 +53,10 @@ class WorldSettings:
     """Probability that a world has an effect that no parameter describes."""
     payload_step: float = 0.1
     """Probability that all robots of a world pick something up on the way."""
+    changes: float = 0.5
+    """Probability that something changes half-way at half of the robots of a world, and back."""
+    ideal: float = 0.1
+    """Probability that nothing is hidden in a world."""
 
 
 def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> dict[str, Array]:
@@ -57,31 +68,40 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     """
     rng = np.random.default_rng(seed)
     count = settings.trials
-    parameters = Parameters.sample(robot, profile_of(robot), count, rng)
+    wide = settings.loop == "default"
+    if wide and rng.uniform() < settings.ideal:
+        parameters = Parameters.ideal(robot, count)
+    else:
+        parameters = Parameters.sample(robot, profile_of(robot), count, rng)
     sensors = SensorSettings.sample(profile_of(robot), count, rng)
     perfect = rng.uniform(size=count) < 0.15
     sensors = SensorSettings(**{name: np.where(perfect, 0, value) for name, value in vars(sensors).items()})
     target = Target(
         robot, parameters, sensors=sensors, effects=_effects(settings, rng), seed=int(rng.integers(2**31)), threads=1
     )
-    adapter = TamRecursive(robot, count, TIMESTEP, weights=weights)
+    adapter = LOOPS[settings.loop](robot, count, TIMESTEP, weights=weights)
     reference, stiffness, damping = _motion(robot, settings, rng)
-    pulses = _pulses(robot, settings, rng)
-    step = rng.uniform() < settings.payload_step
-    step_tick, step_mass = int(rng.uniform(0.2, 0.8) * settings.duration / TIMESTEP), rng.uniform(0.3, 1.5)
+    if wide:
+        touches = TrainingTouches.sample(
+            robot, count, settings.duration, settings.contact, settings.contact_share, rng
+        ).at
+        changes = _changes(robot, settings, parameters, rng)
+    else:
+        pulses = _pulses(robot, settings, rng)
+        touches = lambda time, q: pulses.at(time)  # noqa: E731
+        changes = _pick_up(settings, parameters, rng)
     target.reset(reference.at(0.0).position)
     bodies, ideal_body = _bodies(robot, parameters), RigidBody(robot)
     loop = Loop(target, reference, JointImpedance(robot, stiffness, damping), adapter)
     rows: list[tuple[Array, ...]] = []
     waiting, answered = None, 0
     for tick in range(round(settings.duration / TIMESTEP)):
-        if step and tick == step_tick:
-            parameters = parameters.with_payload(parameters.payload_mass + step_mass)
-            target.set_parameters(parameters)
-            bodies = _bodies(robot, parameters)
-        push = pulses.at(tick * TIMESTEP)
-        target.push(push)
+        if tick in changes:
+            target.set_parameters(changes[tick])
+            bodies = _bodies(robot, changes[tick])
         q, qd = target.position.copy(), target.velocity.copy()
+        push = touches(tick * TIMESTEP, q)
+        target.push(push)
         loop.tick()
         if adapter.answers > answered:
             answered = adapter.answers
@@ -149,6 +169,33 @@ def _pulses(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> 
     share = pushed * low * (high / low) ** rng.uniform(size=count)
     found = Pulses.sample(robot, count, settings.duration, int(rng.integers(2**31)), share=1.0)
     return Pulses(start=found.start, duration=found.duration, torque=found.torque * share[:, None, None])
+
+
+def _pick_up(settings: WorldSettings, parameters: Parameters, rng: np.random.Generator) -> dict[int, Parameters]:
+    """Parameters from a tick on: all robots pick something up, or none."""
+    step = rng.uniform() < settings.payload_step
+    tick, mass = int(rng.uniform(0.2, 0.8) * settings.duration / TIMESTEP), rng.uniform(0.3, 1.5)
+    return {tick: parameters.with_payload(parameters.payload_mass + mass)} if step else {}
+
+
+def _changes(
+    robot: Robot, settings: WorldSettings, before: Parameters, rng: np.random.Generator
+) -> dict[int, Parameters]:
+    """Parameters from a tick on: half of the robots pick something up, or drives of theirs weaken; and back."""
+    if rng.uniform() >= settings.changes:
+        return {}
+    count, n = settings.trials, robot.n
+    which = rng.uniform(size=count) < 0.5
+    if rng.uniform() < 0.6:
+        mass = profile_of(robot).payload_mass[1] * rng.uniform(0.3, 1.5, count)
+        after = before.with_payload(before.payload_mass + which * mass)
+    else:
+        loss = rng.uniform(0.05, 0.2, (count, 1)) * np.ones(n)
+        if rng.uniform() < 0.5:  # of one drive only
+            loss *= np.arange(n) == rng.integers(0, n, (count, 1))
+        after = before.with_arrays({"torque_scale": before.torque_scale * (1.0 - which[:, None] * loss)[..., None]})
+    first, back = (rng.uniform([0.15, 0.55], [0.5, 0.9]) * settings.duration / TIMESTEP).astype(int)
+    return {int(first): after, int(back): before}
 
 
 def _bodies(robot: Robot, parameters: Parameters) -> list[RigidBody]:

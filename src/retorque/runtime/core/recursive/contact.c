@@ -32,8 +32,8 @@ void rt_limit_share(rt_core *core, const double *external) {
   rt_torques(&model->robot, pose, motion, model->robot.inertial, torque);
   for (int j = 0; j < n; j++) torque[j] += external[j];
   rt_accelerate(&model->robot, pose, qd, torque, ideal);
-  rt_estimate_torque(core, p->estimate, pose, qd, ideal, external, pushed);
-  rt_estimate_torque(core, p->estimate, pose, qd, nothing, NULL, held);
+  rt_estimate_torque(core, p->estimate, pose, qd, ideal, external, NULL, pushed);
+  rt_estimate_torque(core, p->estimate, pose, qd, nothing, NULL, NULL, held);
   for (int j = 0; j < n; j++) {
     const double change = (pushed[j] - held[j]) / model->recursive.strength[j];
     const double own = external[j] / model->recursive.strength[j];

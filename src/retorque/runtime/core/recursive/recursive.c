@@ -79,9 +79,10 @@ void rt_recursive_reset(rt_core *core) {
   rt_refresh(core);
 }
 
-/* Command that gives the estimated robot an acceleration under an external torque (or none), (n) [N m]. */
+/* Command that gives the estimated robot an acceleration under an external torque (or none), (n) [N m]; where the one
+ * that was given is known, its sign says which way the drives turned. */
 void rt_estimate_torque(const rt_core *core, const double *e, const rt_pose *pose, const double *qd, const double *qdd,
-                        const double *external, double *torque) {
+                        const double *external, const double *given, double *torque) {
   const rt_model *model = core->model;
   const rt_layout *at = &core->layout;
   const int n = model->robot.n, terms = RT_WIDTHS + 2;
@@ -96,8 +97,9 @@ void rt_estimate_torque(const rt_core *core, const double *e, const rt_pose *pos
     lost += tanh(end / model->recursive.sign_width) * w[terms - 1];
     double all = torque[j] + lost + e[at->armature + j] * qdd[j] + e[at->offset + j];
     if (external != NULL) all -= external[j];
-    const double *side = e + (all > 0.0 ? at->push : at->pull);
-    torque[j] = (all + side[j] * rt_command_sign(model, j, all)) / side[n + j];
+    const double turned = given != NULL ? given[j] : all;
+    const double *side = e + (turned > 0.0 ? at->push : at->pull);
+    torque[j] = (all + side[j] * rt_command_sign(model, j, turned)) / side[n + j];
   }
 }
 
@@ -124,7 +126,7 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
   rt_robot followed = model->robot;
   if (model->adapter == RT_DEFAULT) followed.armature = model->defaults.armature;
   rt_accelerate(&followed, pose, qd, pushed, ideal);
-  rt_estimate_torque(core, belief, pose, qd, ideal, touched ? external : NULL, found);
+  rt_estimate_torque(core, belief, pose, qd, ideal, touched ? external : NULL, NULL, found);
   for (int j = 0; j < n; j++) {
     if (network) found[j] += belief[at->own + j];
     if (model->adapter == RT_DEFAULT) found[j] += core->defaults.feedback[j];

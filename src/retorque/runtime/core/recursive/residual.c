@@ -48,7 +48,8 @@ static int close_block(rt_core *core, int64_t total) {
   if (p->state->blocks < 2) return 0;
   rt_pose pose[RT_MOST_JOINTS];
   rt_place(&model->robot, middle, pose);
-  rt_estimate_torque(core, p->estimate, pose, middle + n, acceleration, NULL, needed);
+  const double *given = model->adapter == RT_DEFAULT ? middle + 2 * n : NULL;
+  rt_estimate_torque(core, p->estimate, pose, middle + n, acceleration, NULL, given, needed);
   memmove(p->velocities + n, p->velocities, sizeof(double) * (size_t)(3 * n));
   memcpy(p->velocities, now + n, sizeof(double) * (size_t)n);
   const double keep = exp(-r->block * model->timestep / r->noise_memory);

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import LATELY, REST, SETTLED, SURPRISED, SUSPECT, Default
+from retorque.adapt.default.adapter import LATELY, REST, SETTLED, STRADDLE, SURPRISED, SUSPECT, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.onset import WATCHED
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
@@ -131,6 +131,21 @@ def test_an_explanation_that_does_not_explain_the_present_is_refused() -> None:
     np.testing.assert_array_equal(adapter.changed(0.1), [True, False])
     np.testing.assert_array_equal(adapter._refuted, [0.0, 1.0])
     np.testing.assert_array_equal(adapter._filter.mean[1], before[1])
+
+
+def test_the_jump_of_a_correction_is_no_reason_to_doubt_it_again() -> None:
+    robot = Robot.load("z1")
+    adapter = make("default", robot, 2)
+    assert isinstance(adapter, Default)
+    turn(adapter, robot, 0, 300)
+    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    expected, spread = adapter._filter.predict(equation.rows)
+    adapter._own_since[:] = [0.5 * STRADDLE, 2.0 * STRADDLE]
+    far = np.full(2, 10.0 * SUSPECT)
+    with mock.patch.object(adapter, "_distance", side_effect=[far, far, far]):
+        adapter._screen(equation, equation.torque - equation.prior - expected, spread)
+    np.testing.assert_array_equal(adapter.disputed, [False, True])
+    assert not equation.accepted.any()  # nor is anything learnt from it
 
 
 def test_what_the_network_no_longer_sees_is_over_sooner_on_a_quick_robot() -> None:

@@ -35,8 +35,8 @@ def motion(robot: Robot, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     )
 
 
-def weigh(robot: Robot, unexplained, seconds: float = 0.4) -> Explanations:
-    """Explanations after so much of a mismatch, with noise."""
+def weigh(robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False) -> Explanations:
+    """Explanations after so much of a mismatch, with noise, renewed where they are hopeless."""
     rng = np.random.default_rng(5)
     body, found = RigidBody(robot), Explanations(robot, 1, STEP, OVERLAP)
     for k in range(round(seconds / STEP)):
@@ -44,6 +44,8 @@ def weigh(robot: Robot, unexplained, seconds: float = 0.4) -> Explanations:
         torque = body.inverse_dynamics(q, qd, qdd)
         y = unexplained(body, q, qd, qdd, torque) + NOISE * rng.standard_normal((1, robot.n))
         found.take(np.array([0]), y, NOISE**2 * np.eye(robot.n)[None], q, qd, qdd, torque)
+        if renewed:
+            found.renew(np.array([0]))
     return found
 
 
@@ -61,6 +63,29 @@ def test_a_push_at_the_hand_is_no_payload_and_its_place_is_found(panda: Robot) -
     verdict = found.verdict(CERTAIN, np.array([1.0]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
     assert found._hand.evidence[0] > max(found._arm.evidence[0], found._nothing.evidence[0])
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_picked_up_under_another_mismatch_gets_a_chance_of_its_own(panda: Robot, again: bool) -> None:
+    """Half a second of a push, then 2 kg: without a new beginning the payload is still hundreds of log odds behind."""
+    force, carried = np.array([12.0, -9.0, 4.0]), payload_torque(panda, 2.0)
+    begun: list[int] = []
+
+    def unexplained(body, q, qd, qdd, torque):
+        begun.append(1)
+        pushed = -force @ body.jacobian(panda.end_effector, q)[:, :3]
+        return pushed if len(begun) < 60 else carried(body, q, qd, qdd, torque)
+
+    found = weigh(panda, unexplained, 1.6, renewed=again)
+    assert found.verdict(CERTAIN, np.array([1.0])).payload[0] == again
+
+
+def test_a_push_stays_one_however_often_it_is_weighed_again(panda: Robot) -> None:
+    force = np.array([12.0, -9.0, 4.0])
+    found = weigh(panda, lambda body, q, *_: -force @ body.jacobian(panda.end_effector, q)[:, :3], 3.0, renewed=True)
+    assert found._weighed_for[0] < 2.9  # it was
+    verdict = found.verdict(CERTAIN, np.array([1.0]))
+    assert not verdict.payload[0] and verdict.joint[0] == -1
 
 
 def test_a_push_at_the_middle_of_the_arm_is_found_there(panda: Robot) -> None:

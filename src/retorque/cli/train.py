@@ -25,7 +25,9 @@ TRAININGS = VerbGroup(
             module="adapt.tam_recursive.training.train",
             settings="ResidualTraining",
             function="train",
-            more=("retorque train tam-recursive --loop default --start tam-recursive/weights.safetensors --out default",),
+            more=(
+                "retorque train tam-recursive --loop default --start tam-recursive/weights.safetensors --out default",
+            ),
         ),
         "flip": Verb(
             summary="a flip policy (ACT) from scripted demonstrations, kept as a LeRobot data set; resumes",

@@ -41,7 +41,7 @@ def push(target: Target) -> None:
     target.push_frame("end_effector", np.array([[15.0, 5.0, -10.0]]))
 
 
-CASES = {"payload": (payload, 1400), "joint": (bias, 1400), "touch": (push, 3000)}
+CASES = {"payload": (payload, 1400), "joint": (bias, 1700), "touch": (push, 3000)}
 RELEASED = 2700
 """Tick at which a lasting push ends."""
 

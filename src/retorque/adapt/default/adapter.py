@@ -41,6 +41,8 @@ SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
 LASTING, TOUCHED = 0.4, 1.2
 """When it is taken to last, and when the estimate learns on under it: short pushes change too quickly for that [s]."""
+AGAIN = 0.6
+"""Where that led astray, it waits for so long before it learns on again [s]."""
 CALM = 0.06
 """A mismatch that has vanished for so long is over [s]."""
 UNSEEN = 0.25
@@ -49,7 +51,8 @@ not quick it must be below `SURPRISED`: it may still be pressing on something.""
 LATELY, LATELY_MEMORY = 40.0, 0.2
 """... and it must have been below the first over the second [s], where larger ones count as twice `SUSPECT`."""
 STRADDLE = 0.04
-"""Equations so soon after a change average over it: they are not weighed [s]."""
+"""Equations so soon after a change, or after the correction's own jump where it is acted on, average over it: they are
+neither weighed nor learnt from [s]."""
 CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
@@ -68,7 +71,7 @@ QUICK = 0.1
 DRIFT, SETTLED = 0.3, 8
 """Time over which velocities are smoothed [s]: a robot whose smoothed ones are slow only trembles, which is standing
 still, too; and how many estimates it has kept by then, for at its start it may stick."""
-YOUNG = (0.3, 0.6)
+YOUNG = (0.8, 1.2)
 """Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
 MOST_FELT = 0.8
 """Largest torque from outside that is yielded to, as a share of the torque limit."""
@@ -191,7 +194,7 @@ class Default(TamRecursive):
         self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
         shared = self._touching | (before > SURPRISED) | (ripe & ~moving)
         sudden = ((distance > SUSPECT) & shared) | (seen & ~self._held)
-        begins = usable & ~self.disputed & (sudden | creeping)
+        begins = usable & ~self.disputed & (sudden | creeping) & (self._own_since > STRADDLE)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
@@ -201,7 +204,7 @@ class Default(TamRecursive):
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
         astray = self.disputed & self._under_touch & (distance > before + SUSPECT)
         self._under_touch &= ~astray
-        self._disputed_for[astray] = YOUNG[1]
+        self._disputed_for[astray] = TOUCHED - AGAIN
         for back, age in (((begins & ~sudden & ~wrong) | astray, 0), (lasts & ripe, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
             self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
@@ -230,7 +233,7 @@ class Default(TamRecursive):
         dropped = counted & ~self._counted & ~self._makes_good
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST)
+        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST) & (self._own_since > STRADDLE)
         self._keep_snapshots()
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -318,6 +321,7 @@ class Default(TamRecursive):
             sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
             sure &= self.disputed & (self._disputed_for > self._onset.watched)
             self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
+            self._refuted[self._explanations.renew(weighed)] += 1.0
             self._learn_touched(equation, weighed)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
         self._lately += self._lately_share * (np.minimum(distance, 2.0 * SUSPECT) - self._lately)

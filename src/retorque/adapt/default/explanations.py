@@ -23,6 +23,8 @@ GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
 """Log odds by which it is ever taken to be behind: however hard a touch was, it is soon over."""
+HOPELESS, ROUND = 30.0, 0.5
+"""Log odds by which the robot's own explanations are behind when all begin anew, and the least time between [s]."""
 MOST_GAIN = 0.3
 """Largest change of the drives that is taken for one."""
 OWN_WIDTH = 0.05
@@ -55,10 +57,11 @@ class Explanations:
         overlap: how many equations share one sample: each is worth that much less.
     """
 
-    remembered = ("_nothing", "_hand", "_arm", "_anything", "payload", "joints")
+    remembered = ("_weighed_for", "_nothing", "_hand", "_arm", "_anything", "payload", "joints")
 
     def __init__(self, robot: Robot, trials: int, step: float, overlap: float):
-        self.robot, self._weight = robot, 1.0 / overlap
+        self.robot, self._weight, self._step = robot, 1.0 / overlap, step
+        self._weighed_for = np.zeros(trials)  # since all began anew [s]
         self._body = RigidBody(robot)
         profile = profile_of(robot)
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 30.0 * profile.friction_max)
@@ -79,8 +82,18 @@ class Explanations:
 
     def restart(self, which: Array) -> None:
         """A mismatch begins in these trials (trials,)."""
-        for hypothesis in (self._nothing, self._hand, self._arm, self._anything, self.payload, *self.joints):
+        for hypothesis in self._all:
             hypothesis.restart(which)
+        self._weighed_for[which] = 0.0
+
+    def renew(self, which: Array) -> Array:
+        """Where no own explanation has a chance any more, all get another one: something may have been picked up, or a
+        drive have changed, since the mismatch began; of the trials (m,) that are weighed, those that begin anew."""
+        again = which[(self._own - self._outside < -HOPELESS)[which] & (self._weighed_for[which] > ROUND)]
+        for hypothesis in self._all:
+            hypothesis.renew(again)
+        self._weighed_for[again] = 0.0
+        return again
 
     def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
         """Weigh one averaged equation of the disputed trials.
@@ -95,6 +108,7 @@ class Explanations:
             torque: commands (m, n) [N·m].
         """
         n, w = self.robot.n, self._weight
+        self._weighed_for[which] += self._step
         hand, arm = self._touches(q)
         nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
@@ -124,13 +138,28 @@ class Explanations:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
         """
-        outside = np.max([h.evidence for h in (self._nothing, self._hand, self._arm, self._anything)], axis=0)
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
         payload = np.where(self._possible(carried), self.payload.evidence, -np.inf)
-        own = np.maximum(payload, joint) - outside > least
+        own = np.maximum(payload, joint) - self._outside > least
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
+
+    @property
+    def _all(self) -> tuple[Hypothesis, ...]:
+        return (self._nothing, self._hand, self._arm, self._anything, self.payload, *self.joints)
+
+    @property
+    def _outside(self) -> Array:
+        """(trials,) evidence of the best explanation that is not the robot's own."""
+        best: Array = np.max([h.evidence for h in (self._nothing, self._hand, self._arm, self._anything)], axis=0)
+        return best
+
+    @property
+    def _own(self) -> Array:
+        """(trials,) evidence of the best one that is, possible or not."""
+        best: Array = np.max([h.evidence for h in (self.payload, *self.joints)], axis=0)
+        return best
 
     @property
     def over(self) -> Array:

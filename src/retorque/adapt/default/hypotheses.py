@@ -39,10 +39,14 @@ class Hypothesis:
 
     def restart(self, which: Array) -> None:
         """Begin anew in some trials (trials,)."""
+        self.renew(which)
+        self.recent[which] = 0.0
+
+    def renew(self, which: Array) -> None:
+        """Begin anew, but remember how well the last measurements were explained."""
         self.mean[which] = 0.0
         self.covariance[which] = self._prior
         self.evidence[which] = self._odds
-        self.recent[which] = 0.0
 
     def take(self, which: Array, y: Array, rows: Array, noise: Array, weight: float) -> Array:
         """Take in a measurement of some trials; the evidence (m,) that it gave.

@@ -185,7 +185,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 typedef struct {
   int64_t disputed, held, kept, under_touch, walked, known, counted;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
-  double rising_for, hidden_for, ideal_for, watched, lately, pause;
+  double rising_for, hidden_for, ideal_for, watched, weighed_for, lately, pause;
 } rt_default_state;
 
 typedef struct {
@@ -325,6 +325,7 @@ void rt_screen_residual(rt_core *core, rt_equation *equation, const double *inno
 int rt_residual_learn(rt_core *core);
 /* default/explanations.c */
 void rt_explanations_restart(rt_core *core);
+int rt_explanations_renew(rt_core *core);
 void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise);
 int rt_explanations_verdict(const rt_core *core, double least, double carried);
 int rt_explanations_over(const rt_core *core);

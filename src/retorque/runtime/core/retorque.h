@@ -148,8 +148,9 @@ typedef struct {
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
   double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
+  double hopeless, round; /* log odds, [s] */
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
-  double snapshot_every, lasting, touched, calm, unseen, straddle, probation, rest; /* [s] */
+  double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double abrupt, watched, convinced, ideal, counted, made_good, pause; /* [s] */
   double lately_share;       /* of a new distance in the smoothed one */

@@ -11,9 +11,9 @@ FAMILIES = (
     *("report", "clock", "ranges", "motion", "geometry"),
 )
 """Kinds of worlds, in the order of the table."""
-TRAINED = ("today", "touch", "payload", "drive")
-"""Those of which networks on board have seen some: short pushes and the five effects all of them, lasting touch, changing
-payloads and weak drives that of `default` alone."""
+TRAINED = ("today", "touch", "payload", "drive", "friction")
+"""Those of which networks on board have seen some: short pushes and the five effects all of them; lasting touch,
+changing payloads and weak drives that of `default` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from retorque.physics.default_profile import profile_of
 from retorque.physics.parameters import Parameters
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import Effect, effect
+from retorque.simulate.position_friction import PositionFriction
 from retorque.simulate.report_faults import FaultyReports
 from retorque.simulate.scene import Scene
 from retorque.simulate.sensors import SensorSettings
@@ -24,7 +25,6 @@ from retorque.tasks.worlds.bench_world import BenchWorld
 from retorque.tasks.worlds.bodies import true_body, wider
 from retorque.tasks.worlds.changes import Changes
 from retorque.tasks.worlds.motions import LEARN, Punctual, reference
-from retorque.tasks.worlds.position_friction import PositionFriction
 from retorque.tasks.worlds.reports import broken_reports
 from retorque.tasks.worlds.touches import apply, touch_of, with_middle
 from retorque.tasks.worlds.walls import END, wall_place

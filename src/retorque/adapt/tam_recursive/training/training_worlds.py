@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retorque.adapt.tam.context import mass_matrices
 from retorque.adapt.default.adapter import Default
+from retorque.adapt.tam.context import mass_matrices
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.training.training_touches import TrainingTouches
 from retorque.control.joint_impedance import JointImpedance
@@ -20,6 +20,7 @@ from retorque.physics.parameters import Parameters
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Robot
 from retorque.simulate.effects import Delay, Effect, FlexibleJoints, LuGre, Ripple
+from retorque.simulate.position_friction import PositionFriction
 from retorque.simulate.pulses import Pulses
 from retorque.simulate.sensors import SensorSettings
 from retorque.simulate.target import Target
@@ -38,7 +39,8 @@ class WorldSettings:
 
     loop: str = "tam-recursive"
     """Whose loop they are driven in. With default touches last for up to 5 s, at joints, hand or arm; payloads come
-    and go and drives weaken in `changes` of the worlds; and in `ideal` of them nothing is hidden."""
+    and go and drives weaken in `changes` of the worlds, friction depends on position in `tight` of them, and in
+    `ideal` of them nothing is hidden."""
     trials: int = 24
     """Robots in a world."""
     duration: float = 10.0
@@ -53,6 +55,8 @@ class WorldSettings:
     """Probability that a world has an effect that no parameter describes."""
     payload_step: float = 0.1
     """Probability that all robots of a world pick something up on the way."""
+    tight: float = 0.2
+    """Probability that friction depends on position in a world."""
     changes: float = 0.5
     """Probability that something changes half-way at half of the robots of a world, and back."""
     ideal: float = 0.1
@@ -77,7 +81,12 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     perfect = rng.uniform(size=count) < 0.15
     sensors = SensorSettings(**{name: np.where(perfect, 0, value) for name, value in vars(sensors).items()})
     target = Target(
-        robot, parameters, sensors=sensors, effects=_effects(settings, rng), seed=int(rng.integers(2**31)), threads=1
+        robot,
+        parameters,
+        sensors=sensors,
+        effects=_effects(robot, settings, rng),
+        seed=int(rng.integers(2**31)),
+        threads=1,
     )
     adapter = LOOPS[settings.loop](robot, count, TIMESTEP, weights=weights)
     reference, stiffness, damping = _motion(robot, settings, rng)
@@ -120,8 +129,12 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     return {name: array[sane].astype(np.float32) for name, array in arrays.items()}
 
 
-def _effects(settings: WorldSettings, rng: np.random.Generator) -> list[Effect]:
+def _effects(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> list[Effect]:
     """At most one effect, of random size."""
+    if settings.loop == "default" and rng.uniform() < settings.tight:
+        shape = (settings.trials, robot.n)
+        height = profile_of(robot).friction_max * rng.uniform(0.3, 1.2, shape)
+        return [PositionFriction(height, rng.uniform(2.0, 10.0, shape), rng.uniform(0.0, 2.0 * np.pi, shape))]
     if rng.uniform() >= settings.unmodelled:
         return []
     kinds = [

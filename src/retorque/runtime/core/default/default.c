@@ -227,6 +227,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     const int verdict = rt_explanations_verdict(core, least, carried(core));
     /* who stands still may be leaning on something, and what came slowly may still be growing */
     if (verdict > -2 && s->rest < d->rest && s->disputed_for > s->watched) open_to(core, verdict, e);
+    s->refuted += rt_explanations_renew(core);
     learn_touched(core, e);
   }
   s->unseen_for = r->state->touching ? 0.0 : s->unseen_for + step_of(model);
@@ -327,7 +328,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   s->held = seen && moving;
   const int shared = r->state->touching || before > d->surprised || (ripe && !moving);
   const int sudden = (distance > d->suspect && shared) || (seen && !s->held);
-  const int begins = usable && !s->disputed && (sudden || creeping), wrong = begins && s->own_since < d->probation;
+  const int settled = s->own_since > d->straddle; /* else equations average over the correction's own jump */
+  const int begins = usable && !s->disputed && (sudden || creeping) && settled;
+  const int wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
     copy(&undo, &r->filter);
@@ -338,7 +341,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const int astray = s->disputed && s->under_touch && distance > before + d->suspect;
   if (astray) {
     s->under_touch = 0;
-    s->disputed_for = d->young_to;
+    s->disputed_for = d->touched - d->again;
   }
   if ((begins && !sudden && !wrong) || astray) copy(&oldest, &r->filter); /* what was learnt since is taken back */
   if (lasts && ripe) {
@@ -373,7 +376,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   s->pause = dropped ? d->pause : s->pause > step_of(model) ? s->pause - step_of(model) : 0.0;
   s->counted = counts(core);
   r->state->contact = s->disputed;
-  e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest;
+  e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest && s->own_since > d->straddle;
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
 }

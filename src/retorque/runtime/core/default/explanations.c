@@ -19,7 +19,8 @@ static void place_of(const rt_model *model, int which, int *mean, int *covarianc
   }
 }
 
-void rt_explanations_restart(rt_core *core) {
+/* All begin anew, but remember how well the last measurements were explained. */
+static void begin_anew(rt_core *core) {
   const rt_default *d = &core->model->defaults;
   rt_default_part *p = &core->defaults;
   int mean, covariance;
@@ -32,8 +33,31 @@ void rt_explanations_restart(rt_core *core) {
         p->covariances[covariance + i * count + j] = i == j ? d->deviations[mean + i] * d->deviations[mean + i] : 0.0;
     }
     p->evidence[which] = d->odds[which];
-    p->recent[which] = 0.0;
   }
+  p->state->weighed_for = 0.0;
+}
+
+void rt_explanations_restart(rt_core *core) {
+  begin_anew(core);
+  for (int which = 0; which < JOINTS + core->model->robot.n; which++) core->defaults.recent[which] = 0.0;
+}
+
+static double outside_of(const double *evidence) {
+  double best = evidence[NOTHING];
+  for (int k = HAND; k <= ANYTHING; k++) best = evidence[k] > best ? evidence[k] : best;
+  return best;
+}
+
+/* Where no own explanation has a chance any more, all get another one: something may have been picked up, or a drive
+ * have changed, since the mismatch began. 1 where they begin anew. */
+int rt_explanations_renew(rt_core *core) {
+  const rt_default *d = &core->model->defaults;
+  const double *evidence = core->defaults.evidence;
+  double own = evidence[PAYLOAD];
+  for (int j = 0; j < core->model->robot.n; j++) own = evidence[JOINTS + j] > own ? evidence[JOINTS + j] : own;
+  if (!(own - outside_of(evidence) < -d->hopeless && core->defaults.state->weighed_for > d->round)) return 0;
+  begin_anew(core);
+  return 1;
 }
 
 /* Take in a measurement y (n) with rows H (n, count) and noise (n, n); the evidence that it gave. */
@@ -122,6 +146,7 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   const rt_model *model = core->model;
   const int n = model->robot.n, payload = model->defaults.counts[PAYLOAD];
   double rows[MOST * MOST], arm[3 * MOST], columns[MOST * 10] = {0};
+  core->defaults.state->weighed_for += model->recursive.stride * model->timestep;
   memset(rows, 0, sizeof(double) * (size_t)n);
   const double nothing = take(core, NOTHING, y, rows, noise);
   touches(model, e->position, rows, arm);
@@ -172,8 +197,7 @@ static int possible(const rt_core *core, double carried) {
 /* What holds against everything from outside: -2 nothing, -1 a payload or all drives alike, else the joint. */
 int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double *evidence = core->defaults.evidence;
-  double outside = evidence[NOTHING];
-  for (int k = HAND; k <= ANYTHING; k++) outside = evidence[k] > outside ? evidence[k] : outside;
+  const double outside = outside_of(evidence);
   int best = 0;
   for (int j = 1; j < core->model->robot.n; j++)
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.tasks.worlds.position_friction import WAVES, PositionFriction
+from retorque.simulate.position_friction import WAVES, PositionFriction
 
 HEIGHT = np.array([2.0, 0.5])
 

@@ -68,8 +68,8 @@ class Inverse:
     ) -> Array:
         """The command that gives the estimated robot an acceleration under an external torque, (trials, n) [N·m].
 
-        Where the command that was `given` is known, its sign says which way the drives turned: a push that nobody knows
-        of may turn them round, and the width of their dead zones is no part of it.
+        Where the command that was `given` is known, so is what the drives lost of it: a push that nobody knows of may
+        turn them round, and the width of their dead zones is no part of it.
         """
         end = qd + self._timestep * qdd  # friction is paid for at the end of the tick
         shape = np.multiply.outer(end, VELOCITY_SCALES)
@@ -80,6 +80,9 @@ class Inverse:
         torque += a["armature"] * qdd
         torque += a["offset"]
         torque -= external
-        turned = torque if given is None else given
-        dead, gain = np.where(turned > 0.0, a["push"], a["pull"])
-        return (torque + dead * self._model.sign(turned)) / gain
+        if given is not None:
+            gain = np.where(given > 0.0, a["push"][1], a["pull"][1])
+            lost = np.clip(gain * given, -np.maximum(a["pull"][0], 0.0), np.maximum(a["push"][0], 0.0))
+            return (torque + lost) / gain
+        dead, gain = np.where(torque > 0.0, a["push"], a["pull"])
+        return (torque + dead * self._model.sign(torque)) / gain

@@ -53,7 +53,8 @@ class TrainingTouches:
     ) -> TrainingTouches:
         """Touches over a run, for a share `pushed` of the trials; joint torques are `share` of the torque limits."""
         shape = (trials, COUNT)
-        length = np.exp(rng.uniform(*np.log(LENGTH), shape))
+        shortest, longest = LENGTH
+        length = shortest * (longest / shortest) ** rng.uniform(size=shape)
         rise = np.where(rng.uniform(size=shape) < ROUND, 0.5, rng.uniform(*FLANK, shape))
         start = rng.uniform(-0.1, 1.0, shape) * np.maximum(duration - length, 0.3 * duration)
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 50.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,15 +91,8 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     )
     adapter = LOOPS[settings.loop](robot, count, TIMESTEP, weights=weights)
     reference, stiffness, damping = _motion(robot, settings, rng)
-    if wide:
-        touches = TrainingTouches.sample(
-            robot, count, settings.duration, settings.contact, settings.contact_share, rng
-        ).at
-        changes = _changes(robot, settings, parameters, rng)
-    else:
-        pulses = _pulses(robot, settings, rng)
-        touches = lambda time, q: pulses.at(time)  # noqa: E731
-        changes = _pick_up(settings, parameters, rng)
+    touch = _touch(robot, settings, rng)
+    changes = _changes(robot, settings, parameters, rng) if wide else _pick_up(settings, parameters, rng)
     target.reset(reference.at(0.0).position)
     bodies, ideal_body = _bodies(robot, parameters), RigidBody(robot)
     loop = Loop(target, reference, JointImpedance(robot, stiffness, damping), adapter)
@@ -109,7 +103,7 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
             target.set_parameters(changes[tick])
             bodies = _bodies(robot, changes[tick])
         q, qd = target.position.copy(), target.velocity.copy()
-        push = touches(tick * TIMESTEP, q)
+        push = touch(tick * TIMESTEP, q)
         target.push(push)
         loop.tick()
         if adapter.answers > answered:
@@ -174,14 +168,16 @@ def _motion(
     return waypoints, stiffness, critical_damping(robot, stiffness) * rng.uniform(0.7, 1.3, (count, 1))
 
 
-def _pulses(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> Pulses:
-    """Pushes of other heights for every robot, none for some."""
-    count = settings.trials
-    low, high = settings.contact_share
+def _touch(robot: Robot, settings: WorldSettings, rng: np.random.Generator) -> Callable[[float, Array], Array]:
+    """Joint torques from outside (trials, n) at a time and positions; other heights for every robot, none for some."""
+    count, (low, high) = settings.trials, settings.contact_share
+    if settings.loop == "default":
+        return TrainingTouches.sample(robot, count, settings.duration, settings.contact, (low, high), rng).at
     pushed = rng.uniform(size=count) < settings.contact
     share = pushed * low * (high / low) ** rng.uniform(size=count)
     found = Pulses.sample(robot, count, settings.duration, int(rng.integers(2**31)), share=1.0)
-    return Pulses(start=found.start, duration=found.duration, torque=found.torque * share[:, None, None])
+    pulses = Pulses(start=found.start, duration=found.duration, torque=found.torque * share[:, None, None])
+    return lambda time, q: pulses.at(time)
 
 
 def _pick_up(settings: WorldSettings, parameters: Parameters, rng: np.random.Generator) -> dict[int, Parameters]:

@@ -80,7 +80,7 @@ void rt_recursive_reset(rt_core *core) {
 }
 
 /* Command that gives the estimated robot an acceleration under an external torque (or none), (n) [N m]; where the one
- * that was given is known, its sign says which way the drives turned. */
+ * that was given is known, so is what the drives lost of it. */
 void rt_estimate_torque(const rt_core *core, const double *e, const rt_pose *pose, const double *qd, const double *qdd,
                         const double *external, const double *given, double *torque) {
   const rt_model *model = core->model;
@@ -97,9 +97,13 @@ void rt_estimate_torque(const rt_core *core, const double *e, const rt_pose *pos
     lost += tanh(end / model->recursive.sign_width) * w[terms - 1];
     double all = torque[j] + lost + e[at->armature + j] * qdd[j] + e[at->offset + j];
     if (external != NULL) all -= external[j];
-    const double turned = given != NULL ? given[j] : all;
-    const double *side = e + (turned > 0.0 ? at->push : at->pull);
-    torque[j] = (all + side[j] * rt_command_sign(model, j, turned)) / side[n + j];
+    const double *side = e + ((given != NULL ? given[j] : all) > 0.0 ? at->push : at->pull);
+    double dead = side[j] * rt_command_sign(model, j, all);
+    if (given != NULL) {
+      const double up = e[at->push + j], down = e[at->pull + j];
+      dead = rt_clip(side[n + j] * given[j], down > 0.0 ? -down : 0.0, up > 0.0 ? up : 0.0);
+    }
+    torque[j] = (all + dead) / side[n + j];
   }
 }
 

@@ -14,7 +14,7 @@ from retorque.adapt.default.adapter import LATELY, REST, SETTLED, STRADDLE, SURP
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.onset import WATCHED
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
-from retorque.adapt.recursive.equation import averaged_equation
+from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.loop.adapter import Adapter
 from retorque.loop.supervisor import Supervisor, SupervisorSettings
 from retorque.physics.rigid_body import RigidBody
@@ -115,12 +115,21 @@ def test_what_was_learnt_goes_on_in_another_process_to_the_bit(tmp_path: Path) -
     np.testing.assert_array_equal(turn(one, robot, 300, 60), turn(other, robot, 300, 60))
 
 
-def test_an_explanation_that_does_not_explain_the_present_is_refused() -> None:
+def turned() -> tuple[Default, Equation]:
+    """Two z1 that have turned for a while, and their newest equation."""
     robot = Robot.load("z1")
     adapter = make("default", robot, 2)
     assert isinstance(adapter, Default)
     turn(adapter, robot, 0, 300)
-    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    return adapter, newest(adapter)
+
+
+def newest(adapter: Default) -> Equation:
+    return averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+
+
+def test_an_explanation_that_does_not_explain_the_present_is_refused() -> None:
+    adapter, equation = turned()
     before, payload = adapter._filter.mean.copy(), adapter._explanations.payload
     payload.mean[:], payload.covariance[:] = 0.0, 0.0
     payload.mean[1, 0] = 3.0  # [kg]
@@ -134,11 +143,7 @@ def test_an_explanation_that_does_not_explain_the_present_is_refused() -> None:
 
 
 def test_the_jump_of_a_correction_is_no_reason_to_doubt_it_again() -> None:
-    robot = Robot.load("z1")
-    adapter = make("default", robot, 2)
-    assert isinstance(adapter, Default)
-    turn(adapter, robot, 0, 300)
-    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    adapter, equation = turned()
     expected, spread = adapter._filter.predict(equation.rows)
     adapter._own_since[:] = [0.5 * STRADDLE, 2.0 * STRADDLE]
     far = np.full(2, 10.0 * SUSPECT)
@@ -172,7 +177,7 @@ def test_a_dispute_does_not_end_in_a_dip() -> None:
 
 def screen(adapter: Default, *distances: list[float]) -> None:
     """Screen the newest equation again and again, as if it were so far from the estimate each time (trials,)."""
-    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    equation = newest(adapter)
     expected, spread = adapter._filter.predict(equation.rows)
     for row in distances:
         now, equation.accepted[:] = np.array(row), True
@@ -203,11 +208,7 @@ def test_what_comes_slowly_is_watched_and_what_is_there_at_once_is_not() -> None
 
 
 def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() -> None:
-    robot = Robot.load("z1")
-    adapter = make("default", robot, 2)
-    assert isinstance(adapter, Default)
-    turn(adapter, robot, 0, 300)
-    equation = averaged_equation(adapter.history, adapter.model, adapter._samples, adapter._samples, adapter._stride)
+    adapter, equation = turned()
     expected, spread = adapter._filter.predict(equation.rows)
     adapter.disputed[:] = adapter._under_touch[:] = True
     adapter._disputed_for[:], adapter._old_means[0] = 2.0, 0.125

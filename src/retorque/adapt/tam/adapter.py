@@ -153,12 +153,6 @@ class NoResidual(TamAdapter):
     variant = "tam-no-residual"
 
 
-class NoEtau(TamAdapter):
-    """TAM without e^τ alone: what the ideal model says of accelerations and loads stays."""
-
-    variant = "tam-no-etau"
-
-
 class ShortWindow(TamAdapter):
     """The torque adaptor alone, without any history beyond its last ticks: the paper's ablation."""
 

@@ -53,6 +53,8 @@ LATELY, LATELY_MEMORY = 40.0, 0.2
 STRADDLE = 0.04
 """Equations so soon after a change, or after the correction's own jump where it is acted on, average over it: they are
 neither weighed nor learnt from [s]."""
+BRIEF, BRIEF_FROM = 0.014, 0.015
+"""... but in windows as short as the first, from the second on, which begin after the change [s]."""
 CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
 picked up is there at once."""
@@ -160,6 +162,8 @@ class Default(TamRecursive):
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
         overlap = max(1.0, (self._samples - 1) / self._stride)
+        self._brief_samples = max(3, round(BRIEF / self.timestep) + 1)
+        self._brief_weight = min(1.0, self._stride / (self._brief_samples - 1))
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
         self._undo_mean = np.zeros((self.trials, size))

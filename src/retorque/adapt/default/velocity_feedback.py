@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from retorque.adapt.default.ringing import LONGEST, Ringing
 from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
 from retorque.work.array import Array
 
-GAIN, MEMORY = 8.0, 1.0
-"""Torque for each rad/s that is lacking, times the joint's inertia at home [1/s], and how long that is remembered [s].
-Five times the gain would follow more closely on stiff joints, and shakes those with springs and play."""
+GAIN, STIFF, MEMORY = 8.0, 4.0, 1.0
+"""Torque for each rad/s that is lacking, times the joint's inertia at home [1/s]; how many times that where the joint
+does not ring at all: it shakes those with springs and play; and how long what is lacking is remembered [s]."""
+SILENT = 0.01
+"""Velocity that is no ringing [rad/s]."""
 PERIOD = 1e-3
 """Longest control period at which all of it counts [s]: accelerations summed over longer ones err as much more."""
 MOST = 5.0
@@ -39,19 +42,22 @@ class VelocityFeedback:
         unit: (n,) torque that counts as one [N·m].
     """
 
-    remembered = ("_ideal", "_asked", "_nominal", "_errors", "_ignored", "torque")
+    remembered = ("_ideal", "_ringing", "_asked", "_nominal", "_errors", "_ignored", "torque")
 
     def __init__(self, robot: Robot, trials: int, timestep: float, unit: Array):
         self.gain = GAIN * min(1.0, PERIOD / timestep) * joint_inertia(robot)
-        """(n,) [N·m·s/rad]"""
-        self.most = MOST * unit / self.gain
-        """(n,) largest velocity that counts [rad/s]."""
+        """(n,) least gain [N·m·s/rad]."""
+        self.most = MOST * unit
+        """(n,) largest torque [N·m]."""
+        self.more = STIFF - 1.0 if timestep <= LONGEST else 0.0
+        """How many times the least gain is added where a joint does not ring."""
         self.margin = MARGIN * unit
         """(n,) [N·m]"""
         self.share = min(1.0, timestep / SENT)
         """Of the newest report in the comparison of torques."""
         self._timestep = timestep
         self._ideal = IdealVelocity(robot, trials, timestep, MEMORY)
+        self._ringing = Ringing((trials, robot.n), timestep, np.full(robot.n, SILENT))
         self._asked, self._nominal = np.zeros((2, trials, robot.n))
         self._errors = np.zeros((2, trials, robot.n))  # of reported torques to those asked for and the nominal ones
         self._ignored = np.zeros((trials, robot.n))  # how long [s]
@@ -61,6 +67,7 @@ class VelocityFeedback:
     def reset(self) -> None:
         """Begin anew with the next report."""
         self._ideal.reset()
+        self._ringing.reset()
         for array in (self._asked, self._nominal, self._errors, self._ignored, self.torque):
             array[:] = 0.0
 
@@ -71,8 +78,10 @@ class VelocityFeedback:
         asked, nominal = np.abs(self._errors)
         self._ignored += self._timestep * (asked - nominal > self.margin)
         self._ignored[nominal - asked > self.margin] = 0.0
-        missing = self._ideal.observe(state, (follow > ANEW) & (self._ignored < IGNORED))
-        self.torque = np.where(follow >= ACTS, self.gain * self._ideal.hold(missing, self.most), 0.0)
+        counted = (follow > ANEW) & (self._ignored < IGNORED)
+        missing = self._ideal.observe(state, counted)
+        gain = self.gain * (1.0 + self.more * self._ringing.take(missing, counted))
+        self.torque = np.where(follow >= ACTS, gain * self._ideal.hold(missing, self.most / gain), 0.0)
 
     def expect(self, acceleration: Array, nominal: Array, asked: Array) -> None:
         """So the ideal robot accelerates under the nominal torque, and so much is asked for instead, (trials, n)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, felt_torque, onset, reopening, velocity_feedback
+from retorque.adapt.default import explanations, felt_torque, onset, reopening, ringing, velocity_feedback
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -49,6 +49,9 @@ def default_constants(adapter: Default) -> Constants:
         "arm_place": arm_place,
         "fade": told._nothing._fade,
         "weight": told._weight,
+        "brief_samples": adapter._brief_samples,
+        "brief_from": default.BRIEF_FROM,
+        "brief_weight": adapter._brief_weight,
         "own_width": explanations.OWN_WIDTH,
         "inflation": reopening.INFLATION,
         "most_mass": told._most_mass,
@@ -99,6 +102,12 @@ def default_constants(adapter: Default) -> Constants:
         "budget": default.BUDGET,
         "feedback_gain": adapter._feedback.gain,
         "feedback_most": adapter._feedback.most,
+        "feedback_more": adapter._feedback.more,
+        "ring_floor": adapter._feedback._ringing.floor,
+        "ring_fast": adapter._feedback._ringing.shares[0],
+        "ring_slow": adapter._feedback._ringing.shares[1],
+        "ring_share": adapter._feedback._ringing.share,
+        "ring_loud": ringing.LOUD,
         "feedback_leak": adapter.timestep / velocity_feedback.MEMORY,
         "ignored": velocity_feedback.IGNORED,
         "sent_margin": adapter._feedback.margin,

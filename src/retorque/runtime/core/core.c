@@ -89,6 +89,12 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->nominal_error = numbers(c, n);
   p->ignored = numbers(c, n);
   p->feedback = numbers(c, n);
+  p->ring_fast = numbers(c, n);
+  p->ring_slow = numbers(c, n);
+  p->ring_before = numbers(c, n);
+  p->ring_earlier = numbers(c, n);
+  p->ring_energy = numbers(c, n);
+  p->ring_noise = numbers(c, n);
   p->means = numbers(c, means);
   p->covariances = numbers(c, covariances);
   p->evidence = numbers(c, explanations);

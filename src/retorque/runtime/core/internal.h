@@ -139,7 +139,8 @@ int rt_filter_update(const rt_model *model, rt_filter *filter, const double *inn
 void rt_project(rt_filter *filter, int first, const double *row, int count, double change, double *scratch);
 
 /* equation.c */
-void rt_averaged_equation(const rt_model *model, const rt_history *history, int64_t total, rt_equation *equation);
+void rt_averaged_equation(const rt_model *model, const rt_history *history, int64_t total, int most,
+                          rt_equation *equation);
 void rt_unknowns(const rt_model *model, const double *z, double *joint, double *inertial);
 double rt_command_sign(const rt_model *model, int joint, double torque);
 
@@ -198,6 +199,9 @@ typedef struct {
   double *ideal_velocity, *ideal_acceleration; /* (n) of the velocity feedback [rad/s], [rad/s2] */
   double *asked, *nominal, *asked_error, *nominal_error; /* (n) torques of the last tick, and how far reports are [N m] */
   double *ignored, *feedback;         /* (n) how long corrections were not sent [s], [N m] */
+  double *ring_fast, *ring_slow;      /* (n) two low passes of what is lacking [rad/s] */
+  double *ring_before, *ring_earlier; /* (n) its last two values [rad/s] */
+  double *ring_energy, *ring_noise;   /* (n) between the low passes, and of white noise [(rad/s)^2] */
   double *means, *covariances, *evidence, *recent; /* of the explanations */
   double *old_spread;                 /* (n, step) */
   double *work;                       /* (size, work_stride) a root and doubt beside it */
@@ -326,7 +330,8 @@ int rt_residual_learn(rt_core *core);
 /* default/explanations.c */
 void rt_explanations_restart(rt_core *core);
 int rt_explanations_renew(rt_core *core);
-void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise);
+void rt_explanations_take(rt_core *core, const rt_equation *equation, const double *y, const double *noise,
+                          double weight);
 int rt_explanations_verdict(const rt_core *core, double least, double carried);
 int rt_explanations_over(const rt_core *core);
 int rt_explanations_opening(const rt_core *core, int verdict, double *shift, double *doubt, int stride);

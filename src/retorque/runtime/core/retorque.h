@@ -144,6 +144,8 @@ typedef struct {
   const double *payload_shift, *payload_doubt; /* (size, 11), (size, payload_doubts) */
   const double *joint_shift, *joint_doubt;     /* (n, 15, 4), (n, 15, 15) */
   double hand_place[3], arm_place[3]; /* in the links' frames [m] */
+  int brief_samples;         /* of a window at the beginning of a dispute */
+  double brief_from, brief_weight; /* from when on there is one [s], and what it is worth */
   double fade, weight;       /* of the last measurements; share of an independent one that an equation is worth */
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
@@ -160,7 +162,10 @@ typedef struct {
   double felt_fade, felt_lead, young_from, young_to, most_felt; /* share, [s], [s], [s], [torque limits] */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
-  const double *feedback_gain, *feedback_most, *sent_margin; /* (n) [N m s/rad], [rad/s], [N m] */
+  const double *feedback_gain, *feedback_most, *sent_margin; /* (n) [N m s/rad], [N m], [N m] */
+  const double *ring_floor;  /* (n) energy that is no ringing [(rad/s)^2] */
+  double feedback_more;      /* times the gain that is added where a joint does not ring */
+  double ring_fast, ring_slow, ring_share, ring_loud; /* shares of the newest velocity; energy of ringing in noises */
   double feedback_leak, sent_share; /* forgotten in a tick; of the newest report in the comparison of torques */
   double ignored;            /* corrections that were not sent for so long are not sent [s] */
 } rt_default;

@@ -218,11 +218,24 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
   const rt_recursive_part *r = &core->recursive;
   const int n = model->robot.n;
   s->disputed_for += step_of(model);
-  if (usable && s->disputed_for > d->straddle) {
+  double expected[MOST], brief_left[MOST], weight = d->weight;
+  rt_equation brief;
+  if (s->disputed_for <= d->straddle && s->disputed_for > d->brief_from) { /* a window that begins after the change */
+    brief.rows = r->old_rows;
+    rt_averaged_equation(model, &core->history, RT_TAKE(core->history.state->total), d->brief_samples, &brief);
+    rt_predict(model, &r->filter, brief.rows, expected, core->defaults.old_spread);
+    for (int j = 0; j < n; j++) brief_left[j] = brief.torque[j] - brief.prior[j] - expected[j];
+    e = &brief;
+    innovation = brief_left;
+    spread = core->defaults.old_spread;
+    weight = d->brief_weight;
+    usable = brief.accepted;
+  }
+  if (usable && s->disputed_for > d->brief_from) {
     double noise[MOST * MOST];
     rt_gram(spread, n, r->filter.size, r->filter.step, noise);
     for (int j = 0; j < n; j++) noise[j * n + j] += r->noise[j] * (e->factor > 1.0 ? e->factor : 1.0) + r->total[j];
-    rt_explanations_take(core, e, innovation, noise);
+    rt_explanations_take(core, e, innovation, noise, weight);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
     /* who stands still may be leaning on something, and what came slowly may still be growing */

@@ -61,7 +61,7 @@ int rt_explanations_renew(rt_core *core) {
 }
 
 /* Take in a measurement y (n) with rows H (n, count) and noise (n, n); the evidence that it gave. */
-static double take(rt_core *core, int which, const double *y, const double *rows, const double *noise) {
+static double take(rt_core *core, int which, const double *y, const double *rows, const double *noise, double weight) {
   const rt_default *d = &core->model->defaults;
   rt_default_part *p = &core->defaults;
   const int n = core->model->robot.n, count = d->counts[which];
@@ -92,11 +92,11 @@ static double take(rt_core *core, int which, const double *y, const double *rows
   }
   rt_cholesky(total, n);
   rt_forward_substitute(total, n, white);
-  for (int r = 0; r < n; r++) gained -= d->weight * (0.5 * white[r] * white[r] + log(total[r * n + r]));
+  for (int r = 0; r < n; r++) gained -= weight * (0.5 * white[r] * white[r] + log(total[r * n + r]));
   p->evidence[which] += gained;
   p->recent[which] = d->fade * p->recent[which] + gained;
   /* What is learnt of x counts as much as the measurement is worth: its noise is that much larger. */
-  for (int k = 0; k < n * n; k++) total[k] = base[k] + noise[k] / d->weight;
+  for (int k = 0; k < n * n; k++) total[k] = base[k] + noise[k] / weight;
   rt_cholesky(total, n);
   for (int i = 0; i < count; i++) {
     double *gain = base + i * n; /* no longer needed */
@@ -141,20 +141,22 @@ static double touch_recent(const rt_core *core) {
   return best;
 }
 
-/* Weigh one averaged equation: y (n) is what the estimate does not explain, with its covariance (n, n). */
-void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, const double *noise) {
+/* Weigh one averaged equation: y (n) is what the estimate does not explain, with its covariance (n, n); `weight` is the
+ * share of an independent one that it is worth. */
+void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, const double *noise,
+                          double weight) {
   const rt_model *model = core->model;
   const int n = model->robot.n, payload = model->defaults.counts[PAYLOAD];
   double rows[MOST * MOST], arm[3 * MOST], columns[MOST * 10] = {0};
   core->defaults.state->weighed_for += model->recursive.stride * model->timestep;
   memset(rows, 0, sizeof(double) * (size_t)n);
-  const double nothing = take(core, NOTHING, y, rows, noise);
+  const double nothing = take(core, NOTHING, y, rows, noise, weight);
   touches(model, e->position, rows, arm);
-  take(core, HAND, y, rows, noise);
-  take(core, ARM, y, arm, noise);
+  take(core, HAND, y, rows, noise, weight);
+  take(core, ARM, y, arm, noise, weight);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) rows[i * n + j] = i == j ? -1.0 : 0.0;
-  take(core, ANYTHING, y, rows, noise);
+  take(core, ANYTHING, y, rows, noise, weight);
   rt_pose pose[MOST];
   rt_motion motion[MOST];
   rt_place(&model->robot, e->position, pose);
@@ -164,7 +166,7 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
     memcpy(rows + j * payload, columns + j * 10, sizeof(double) * 10);
     rows[j * payload + payload - 1] = e->torque[j];
   }
-  take(core, PAYLOAD, y, rows, noise);
+  take(core, PAYLOAD, y, rows, noise, weight);
   for (int j = 0; j < n; j++) {
     if (!(fabs(e->velocity[j]) > model->defaults.own_width)) { /* a joint that sticks tells nothing of itself */
       core->defaults.evidence[JOINTS + j] += nothing;
@@ -176,7 +178,7 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
     own[1] = 1.0;
     own[2] = tanh(e->velocity[j] / model->defaults.own_width);
     own[3] = e->velocity[j];
-    take(core, JOINTS + j, y, rows, noise);
+    take(core, JOINTS + j, y, rows, noise, weight);
   }
   const double least = touch_recent(core) - model->defaults.forgiven;
   if (core->defaults.recent[NOTHING] < least) core->defaults.recent[NOTHING] = least;

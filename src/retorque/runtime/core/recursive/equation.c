@@ -80,14 +80,15 @@ static void whitened(const rt_model *model, const double *regressor, const doubl
   }
 }
 
-/* The equation of motion of the last rows of a history that holds `total`; windows are shorter at the start.
+/* The equation of motion of the last rows, `most` at most, of a history that holds `total`.
  *
  * The least-squares slope of the velocity is a weighted mean of the accelerations between samples, with weights on a
  * parabola. Torques and features are averaged with the same weights, so that one exact equation comes out.
  */
-void rt_averaged_equation(const rt_model *model, const rt_history *history, int64_t total, rt_equation *e) {
+void rt_averaged_equation(const rt_model *model, const rt_history *history, int64_t total, int most,
+                          rt_equation *e) {
   const rt_recursive *r = &model->recursive;
-  const int n = model->robot.n, samples = total < r->samples ? (int)total : r->samples;
+  const int n = model->robot.n, samples = total < most ? (int)total : most;
   const double dt = model->timestep;
   double slope[512], mean[512], late[512], square = 0.0, shorter = 0.0;
   double q[RT_MOST_JOINTS] = {0}, middle[RT_MOST_JOINTS] = {0}, acceleration[RT_MOST_JOINTS] = {0};

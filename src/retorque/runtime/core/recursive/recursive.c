@@ -256,7 +256,7 @@ int rt_recursive_learn(rt_core *core) {
   double expected[RT_MOST_JOINTS], innovation[RT_MOST_JOINTS];
   newest.rows = p->rows;
   oldest.rows = p->old_rows;
-  rt_averaged_equation(model, &core->history, total, &newest);
+  rt_averaged_equation(model, &core->history, total, model->recursive.samples, &newest);
   if (model->adapter == RT_RECURSIVE) {
     p->state->health = newest.accepted ? 0 : RT_SKIPPED;
   } else {

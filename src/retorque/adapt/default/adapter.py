@@ -11,7 +11,7 @@ from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, VelocityFeedback
-from retorque.adapt.recursive.equation import Equation
+from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.belief import Belief
@@ -53,7 +53,7 @@ LATELY, LATELY_MEMORY = 40.0, 0.2
 STRADDLE = 0.04
 """Equations so soon after a change, or after the correction's own jump where it is acted on, average over it: they are
 neither weighed nor learnt from [s]."""
-BRIEF, BRIEF_FROM = 0.014, 0.015
+BRIEF, BRIEF_FROM = 0.014, 0.005
 """... but in windows as short as the first, from the second on, which begin after the change [s]."""
 CERTAIN, PATIENCE = 3.8, 0.25
 """Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
@@ -161,14 +161,16 @@ class Default(TamRecursive):
         self._old_roots = np.zeros((count, self.trials, size, size))
         self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
         self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
-        overlap = max(1.0, (self._samples - 1) / self._stride)
         self._brief_samples = max(3, round(BRIEF / self.timestep) + 1)
-        self._brief_weight = min(1.0, self._stride / (self._brief_samples - 1))
+        # Equations that share samples are worth less.
+        self._weight, self._brief_weight = (
+            min(1.0, self._stride / (samples - 1)) for samples in (self._samples, self._brief_samples)
+        )
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
         self._undo_mean = np.zeros((self.trials, size))
         self._undo_root = np.zeros((self.trials, size, size))
-        self._explanations = Explanations(self.robot, self.trials, self._step, overlap)
+        self._explanations = Explanations(self.robot, self.trials, self._step)
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
         self._walked = 0
@@ -302,31 +304,18 @@ class Default(TamRecursive):
     ) -> None:
         """Let the explanations compete where something is disputed, and act on what is certain."""
         self._disputed_for += self._step * self.disputed
-        weighed = np.flatnonzero(self.disputed & usable & (self._disputed_for > STRADDLE))
+        young = self._disputed_for <= STRADDLE
+        weighed = np.flatnonzero(self.disputed & usable & ~young)
+        begun = self.disputed & young & (self._disputed_for > BRIEF_FROM)
         if len(weighed):
-            part = spread[weighed]
-            noise = np.matmul(np.swapaxes(part, -1, -2), part)
-            index = np.arange(self.robot.n)
-            noise[:, index, index] += (
-                self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
-            )
-            self._explanations.take(
-                weighed,
-                innovation[weighed],
-                noise,
-                equation.position[weighed],
-                equation.velocity[weighed],
-                equation.acceleration[weighed],
-                equation.torque[weighed],
-            )
-            least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
-            verdict = self._explanations.verdict(least, self._carried())
-            sure = np.zeros(self.trials, dtype=bool)
-            sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
-            sure &= self.disputed & (self._disputed_for > self._onset.watched)
-            self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
-            self._refuted[self._explanations.renew(weighed)] += 1.0
+            self._decide(equation, innovation, spread, weighed, self._weight)
             self._learn_touched(equation, weighed)
+        if begun.any():
+            samples = min(self._brief_samples, self.history.count)
+            brief = averaged_equation(self.history, self.model, samples, self._samples, self._stride)
+            expected, spread = self._filter.predict(brief.rows)
+            left = brief.torque - brief.prior - expected
+            self._decide(brief, left, spread, np.flatnonzero(begun & brief.accepted), self._brief_weight)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
         self._lately += self._lately_share * (np.minimum(distance, 2.0 * SUSPECT) - self._lately)
         small = (distance < np.where(self._fastest > QUICK, SUSPECT, SURPRISED)) & (self._lately < LATELY)
@@ -336,6 +325,32 @@ class Default(TamRecursive):
         ended = self.disputed & (self._calm_for >= CALM)
         self._refuted[ended] = 0.0
         self.disputed &= ~ended
+
+    def _decide(self, equation: Equation, innovation: Array, spread: Array, weighed: Array, weight: float) -> None:
+        """Weigh an equation of some trials (m,), worth so much of an independent one, and act on what is certain."""
+        part = spread[weighed]
+        noise = np.matmul(np.swapaxes(part, -1, -2), part)
+        index = np.arange(self.robot.n)
+        noise[:, index, index] += (
+            self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
+        )
+        self._explanations.take(
+            weighed,
+            innovation[weighed],
+            noise,
+            equation.position[weighed],
+            equation.velocity[weighed],
+            equation.acceleration[weighed],
+            equation.torque[weighed],
+            weight,
+        )
+        least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
+        verdict = self._explanations.verdict(least, self._carried())
+        sure = np.zeros(self.trials, dtype=bool)
+        sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
+        sure &= self.disputed & (self._disputed_for > self._onset.watched)
+        self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
+        self._refuted[self._explanations.renew(weighed)] += 1.0
 
     def _learn_touched(self, equation: Equation, weighed: Array) -> None:
         """Learn on under a touch that lasts, any torques at the joints among the unknowns: what they cannot follow,

@@ -26,7 +26,10 @@ FORGIVEN = 3.0
 HOPELESS, ROUND = 30.0, 0.5
 """Log odds by which the robot's own explanations are behind when all begin anew, and the least time between [s]."""
 MOST_GAIN = 0.3
-"""Largest change of the drives that is taken for one."""
+"""Largest change of the drives that nothing speaks against."""
+STRANGE_MASS, STRANGE_REACH, STRANGE_GAIN = 0.025, 0.25, 0.05
+"""Standard deviations of what lies beyond what can be put down or carried, is near the mount, or a drive can lose: of
+the largest mass, of the largest reach, and of a gain."""
 OWN_WIDTH = 0.05
 """Velocity over which the friction of a joint that changed switches [rad/s]."""
 ARM_TORQUE = 87.0
@@ -54,13 +57,12 @@ class Explanations:
         robot: the ideal robot.
         trials: robots served at once.
         step: time between equations [s].
-        overlap: how many equations share one sample: each is worth that much less.
     """
 
     remembered = ("_weighed_for", "_nothing", "_hand", "_arm", "_anything", "payload", "joints")
 
-    def __init__(self, robot: Robot, trials: int, step: float, overlap: float):
-        self.robot, self._weight, self._step = robot, 1.0 / overlap, step
+    def __init__(self, robot: Robot, trials: int, step: float):
+        self.robot, self._step = robot, step
         self._weighed_for = np.zeros(trials)  # since all began anew [s]
         self._body = RigidBody(robot)
         profile = profile_of(robot)
@@ -95,7 +97,9 @@ class Explanations:
         self._weighed_for[again] = 0.0
         return again
 
-    def take(self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array) -> None:
+    def take(
+        self, which: Array, y: Array, noise: Array, q: Array, qd: Array, qdd: Array, torque: Array, weight: float
+    ) -> None:
         """Weigh one averaged equation of the disputed trials.
 
         Args:
@@ -106,8 +110,9 @@ class Explanations:
             qd: velocities (m, n) [rad/s].
             qdd: accelerations (m, n) [rad/s²].
             torque: commands (m, n) [N·m].
+            weight: share of an independent equation that it is worth.
         """
-        n, w = self.robot.n, self._weight
+        n, w = self.robot.n, weight
         self._weighed_for[which] += self._step
         hand, arm = self._touches(q)
         nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
@@ -141,7 +146,7 @@ class Explanations:
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
-        payload = np.where(self._possible(carried), self.payload.evidence, -np.inf)
+        payload = self.payload.evidence - self._strangeness(carried)
         own = np.maximum(payload, joint) - self._outside > least
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
@@ -172,11 +177,18 @@ class Explanations:
         best: Array = np.max([h.recent for h in (self._hand, self._arm, self._anything)], axis=0)
         return best
 
-    def _possible(self, carried: Array) -> Array:
-        """Whether the payload and the drives' factor that fit best could be (trials,)."""
+    def _strangeness(self, carried: Array) -> Array:
+        """Log odds against the payload and the drives' factor that fit best, for what they are (trials,)."""
         mass, moment, gain = self.payload.mean[:, 0], self.payload.mean[:, 1:4], self.payload.mean[:, -1]
-        near = np.abs(moment).max(axis=-1) < self._reach * np.maximum(np.abs(mass), 0.3 * self._most_mass / 4.0)
-        return (mass > -carried) & (mass < self._most_mass) & near & (np.abs(gain) < MOST_GAIN)
+        near = self._reach * np.maximum(np.abs(mass), 0.3 * self._most_mass / 4.0)
+        beyond = (
+            (-carried - mass) / (STRANGE_MASS * self._most_mass),
+            (mass - self._most_mass) / (STRANGE_MASS * self._most_mass),
+            (np.abs(moment).max(axis=-1) - near) / (STRANGE_REACH * near),
+            (np.abs(gain) - MOST_GAIN) / STRANGE_GAIN,
+        )
+        against: Array = 0.5 * np.sum(np.maximum(beyond, 0.0) ** 2, axis=0)
+        return against
 
     @property
     def columns(self) -> slice:

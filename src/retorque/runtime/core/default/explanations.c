@@ -184,16 +184,22 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   if (core->defaults.recent[NOTHING] < least) core->defaults.recent[NOTHING] = least;
 }
 
-/* Whether the payload and the drives' factor that fit best could be. */
-static int possible(const rt_core *core, double carried) {
+static double beyond(double excess, double deviation) {
+  return excess > 0.0 ? 0.5 * (excess / deviation) * (excess / deviation) : 0.0;
+}
+
+/* Log odds against the payload and the drives' factor that fit best, for what they are. */
+static double strangeness(const rt_core *core, double carried) {
   const rt_default *d = &core->model->defaults;
   int at, covariance;
   place_of(core->model, PAYLOAD, &at, &covariance);
   const double *mean = core->defaults.means + at, mass = mean[0], least = 0.3 * d->most_mass / 4.0;
   double moment = 0.0;
   for (int k = 1; k < 4; k++) moment = fabs(mean[k]) > moment ? fabs(mean[k]) : moment;
-  const double reach = d->reach * (fabs(mass) > least ? fabs(mass) : least);
-  return mass > -carried && mass < d->most_mass && moment < reach && fabs(mean[d->counts[PAYLOAD] - 1]) < d->most_gain;
+  const double reach = d->reach * (fabs(mass) > least ? fabs(mass) : least), heavy = d->strange_mass * d->most_mass;
+  return beyond(-carried - mass, heavy) + beyond(mass - d->most_mass, heavy) +
+         beyond(moment - reach, d->strange_reach * reach) +
+         beyond(fabs(mean[d->counts[PAYLOAD] - 1]) - d->most_gain, d->strange_gain);
 }
 
 /* What holds against everything from outside: -2 nothing, -1 a payload or all drives alike, else the joint. */
@@ -203,7 +209,7 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   int best = 0;
   for (int j = 1; j < core->model->robot.n; j++)
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;
-  const double joint = evidence[JOINTS + best], payload = possible(core, carried) ? evidence[PAYLOAD] : -INFINITY;
+  const double joint = evidence[JOINTS + best], payload = evidence[PAYLOAD] - strangeness(core, carried);
   if (!((payload > joint ? payload : joint) - outside > least)) return -2;
   return payload >= joint ? -1 : best;
 }

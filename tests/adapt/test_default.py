@@ -156,7 +156,7 @@ def test_the_jump_of_a_correction_is_no_reason_to_doubt_it_again() -> None:
 def test_what_the_network_no_longer_sees_is_over_sooner_on_a_quick_robot() -> None:
     adapter = make("default", Robot.load("z1"), 2)
     assert isinstance(adapter, Default)
-    adapter.disputed[:], adapter._fastest[:] = True, [0.05, 0.5]
+    adapter.disputed[:], adapter._fastest[:], adapter._disputed_for[:] = True, [0.05, 0.5], STRADDLE
     left, unusable = np.full(2, 0.5 * (SURPRISED + SUSPECT)), np.zeros(2, dtype=bool)
     for _ in range(50):
         adapter._weigh_dispute(mock.Mock(), np.zeros((2, 6)), np.zeros((2, 1, 6)), left, unusable)
@@ -167,6 +167,7 @@ def test_a_dispute_does_not_end_in_a_dip() -> None:
     adapter = make("default", Robot.load("z1"), 2)
     assert isinstance(adapter, Default)
     adapter.disputed[:], adapter._fastest[:], adapter._lately[:] = True, 0.5, 2.0 * SUSPECT
+    adapter._disputed_for[:] = STRADDLE
     unusable = np.zeros(2, dtype=bool)
     for step in range(100):
         dip = step % 15 < 7  # 70 ms of every 150, more than `CALM`

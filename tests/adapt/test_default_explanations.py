@@ -38,12 +38,12 @@ def motion(robot: Robot, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def weigh(robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False) -> Explanations:
     """Explanations after so much of a mismatch, with noise, renewed where they are hopeless."""
     rng = np.random.default_rng(5)
-    body, found = RigidBody(robot), Explanations(robot, 1, STEP, OVERLAP)
+    body, found = RigidBody(robot), Explanations(robot, 1, STEP)
     for k in range(round(seconds / STEP)):
         q, qd, qdd = motion(robot, k * STEP)
         torque = body.inverse_dynamics(q, qd, qdd)
         y = unexplained(body, q, qd, qdd, torque) + NOISE * rng.standard_normal((1, robot.n))
-        found.take(np.array([0]), y, NOISE**2 * np.eye(robot.n)[None], q, qd, qdd, torque)
+        found.take(np.array([0]), y, NOISE**2 * np.eye(robot.n)[None], q, qd, qdd, torque, 1.0 / OVERLAP)
         if renewed:
             found.renew(np.array([0]))
     return found
@@ -97,7 +97,7 @@ def test_a_push_at_the_middle_of_the_arm_is_found_there(panda: Robot) -> None:
 
 
 def found_frame(robot: Robot):
-    return Explanations(robot, 1, STEP, OVERLAP)._links
+    return Explanations(robot, 1, STEP)._links
 
 
 @pytest.mark.parametrize("mass", (2.0, 0.7))
@@ -140,7 +140,7 @@ def test_nothing_stays_undecided_or_over(panda: Robot) -> None:
 
 def test_an_opening_moves_the_torques_as_the_explanation_says(panda: Robot) -> None:
     model = LinearModel(panda, gain_doubt=0.15, touch=6)
-    found = Explanations(panda, 1, STEP, OVERLAP)
+    found = Explanations(panda, 1, STEP)
     reopening = Reopening(model, found.columns)
     q, qd, qdd = motion(panda, 0.3)
     regressor = model.body.regressor(q, qd, qdd)

@@ -311,8 +311,9 @@ class Default(TamRecursive):
             self._decide(equation, innovation, spread, weighed, self._weight)
             self._learn_touched(equation, weighed)
         if begun.any():
-            samples = min(self._brief_samples, self.history.count)
-            brief = averaged_equation(self.history, self.model, samples, self._samples, self._stride)
+            brief = averaged_equation(
+                self.history, self.model, self._brief_samples, self._samples, self._stride
+            )
             expected, spread = self._filter.predict(brief.rows)
             left = brief.torque - brief.prior - expected
             self._decide(brief, left, spread, np.flatnonzero(begun & brief.accepted), self._brief_weight)
@@ -452,6 +453,8 @@ class Default(TamRecursive):
         felt = self._felt.take(self.residuals.newest, self.residuals.sound)
         share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         super()._answer(external, own)
+        # Small pushes among own torques are mistaken ones: yielding to them shakes light joints.
+        self._pushed *= (self.disputed | self._touching)[:, None]
         self._pushed += share[:, None] * (
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )

@@ -30,6 +30,8 @@ MOST_GAIN = 0.3
 STRANGE_MASS, STRANGE_REACH, STRANGE_GAIN = 0.025, 0.25, 0.05
 """Standard deviations of what lies beyond what can be put down or carried, is near the mount, or a drive can lose: of
 the largest mass, of the largest reach, and of a gain."""
+IMPOSSIBLE = 3.0
+"""Deviations beyond what is carried at which nothing can have been put down."""
 OWN_WIDTH = 0.05
 """Velocity over which the friction of a joint that changed switches [rad/s]."""
 ARM_TORQUE = 87.0
@@ -188,7 +190,7 @@ class Explanations:
             (np.abs(gain) - MOST_GAIN) / STRANGE_GAIN,
         )
         against: Array = 0.5 * np.sum(np.maximum(beyond, 0.0) ** 2, axis=0)
-        return against
+        return np.where(beyond[0] < IMPOSSIBLE, against, np.inf)
 
     @property
     def columns(self) -> slice:

@@ -61,6 +61,7 @@ def default_constants(adapter: Default) -> Constants:
         "hopeless": explanations.HOPELESS,
         "round": explanations.ROUND,
         "most_gain": explanations.MOST_GAIN,
+        "impossible": explanations.IMPOSSIBLE,
         "strange_mass": explanations.STRANGE_MASS,
         "strange_reach": explanations.STRANGE_REACH,
         "strange_gain": explanations.STRANGE_GAIN,

@@ -429,7 +429,7 @@ void rt_default_answer(rt_core *core) {
     } else {
       *rate = 0.0;
     }
-    if (!s->disputed && !r->state->touching) r->pushed[j] = 0.0;
+    if (!s->disputed && !r->state->touching) r->pushed[j] = 0.0; /* small ones among own torques are mistaken */
     r->pushed[j] += share * (rt_clip(*felt + d->felt_lead * *rate, -most, most) - r->pushed[j]);
     r->own[j] = rt_clip(r->own[j], -own, own);
   }

@@ -197,6 +197,7 @@ static double strangeness(const rt_core *core, double carried) {
   double moment = 0.0;
   for (int k = 1; k < 4; k++) moment = fabs(mean[k]) > moment ? fabs(mean[k]) : moment;
   const double reach = d->reach * (fabs(mass) > least ? fabs(mass) : least), heavy = d->strange_mass * d->most_mass;
+  if (!(-carried - mass < d->impossible * heavy)) return INFINITY;
   return beyond(-carried - mass, heavy) + beyond(mass - d->most_mass, heavy) +
          beyond(moment - reach, d->strange_reach * reach) +
          beyond(fabs(mean[d->counts[PAYLOAD] - 1]) - d->most_gain, d->strange_gain);

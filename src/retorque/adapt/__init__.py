@@ -70,7 +70,11 @@ ADAPTERS: dict[str, tuple[str, str]] = {
         "retorque.adapt.tam.adapter:PaperTam",
         "TAM with the paper's own inputs and loss, a small encoder trained for minutes: for comparison, not for use",
     ),
-    "tam-no-residual": ("retorque.adapt.tam.adapter:NoResidual", "TAM without the physics residual (ablation)"),
+    "tam-no-etau": ("retorque.adapt.tam.adapter:NoTorqueResidual", "TAM without the physics residual (ablation)"),
+    "tam-no-residual": (
+        "retorque.adapt.tam.adapter:NoResidual",
+        "TAM without the physics residual, accelerations and loads (ablation)",
+    ),
     "tam-short-window": ("retorque.adapt.tam.adapter:ShortWindow", "TAM without its history encoder (ablation)"),
     "tam-privileged": (
         "retorque.adapt.tam.adapter:PrivilegedLatent",

@@ -311,9 +311,7 @@ class Default(TamRecursive):
             self._decide(equation, innovation, spread, weighed, self._weight)
             self._learn_touched(equation, weighed)
         if begun.any():
-            brief = averaged_equation(
-                self.history, self.model, self._brief_samples, self._samples, self._stride
-            )
+            brief = averaged_equation(self.history, self.model, self._brief_samples, self._samples, self._stride)
             expected, spread = self._filter.predict(brief.rows)
             left = brief.torque - brief.prior - expected
             self._decide(brief, left, spread, np.flatnonzero(begun & brief.accepted), self._brief_weight)

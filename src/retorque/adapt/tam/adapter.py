@@ -147,8 +147,14 @@ class PaperTam(TamAdapter):
     trimmed = False
 
 
+class NoTorqueResidual(TamAdapter):
+    """TAM without the physics residual in its history, and with everything else: the paper's ablation."""
+
+    variant = "tam-no-etau"
+
+
 class NoResidual(TamAdapter):
-    """TAM without the physics residual in its history: the paper's ablation."""
+    """TAM without anything that the ideal model says: residual, accelerations and loads."""
 
     variant = "tam-no-residual"
 

@@ -25,7 +25,7 @@ from retorque.work.jobs import JobSettings, run_jobs
 from retorque.work.jobs import report as report_work
 from retorque.work.outcome import Outcome
 
-LEFT_OUT = ("particle-sharp", "tam-no-residual", "tam-short-window", "tam-privileged", "physpred")
+LEFT_OUT = ("particle-sharp", "tam-no-etau", "tam-no-residual", "tam-short-window", "tam-privileged", "physpred")
 """Variants that a first look does not need."""
 SHOWN = "default"
 """The adapter in the pictures: the one to use, whichever happens to be best on these robots."""

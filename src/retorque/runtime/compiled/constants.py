@@ -12,7 +12,14 @@ from retorque.adapt.recursive import equation, linear_model, recursive_contact
 from retorque.adapt.recursive.adapter import Recursive
 from retorque.adapt.recursive.recursive_contact import RecursiveContact
 from retorque.adapt.recursive.unknowns import BASIS
-from retorque.adapt.tam.adapter import FineTuned, NoResidual, PrivilegedLatent, ShortWindow, TamAdapter
+from retorque.adapt.tam.adapter import (
+    FineTuned,
+    NoResidual,
+    NoTorqueResidual,
+    PrivilegedLatent,
+    ShortWindow,
+    TamAdapter,
+)
 from retorque.adapt.tam_recursive import adapter as tam_recursive
 from retorque.adapt.tam_recursive import residual_network, residuals
 from retorque.adapt.tam_recursive.adapter import TamRecursive
@@ -179,7 +186,9 @@ MADE: dict[type[Adapter], tuple[int, Callable[[Adapter], Constants]]] = {
     RecursiveContact: (RECURSIVE_CONTACT, _recursive),
     TamRecursive: (TAM_RECURSIVE, _tam_recursive),
     Default: (DEFAULT, _default),
-    **dict.fromkeys((TamAdapter, FineTuned, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)),
+    **dict.fromkeys(
+        (TamAdapter, FineTuned, NoTorqueResidual, NoResidual, ShortWindow, PrivilegedLatent), (TAM, tam_constants)
+    ),
 }
 """The adapters that have a core: its kind, and what makes its constants."""
 NETWORKS = tuple(kind for kind, (number, _) in MADE.items() if number in (TAM, TAM_RECURSIVE, DEFAULT))

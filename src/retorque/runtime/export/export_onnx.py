@@ -37,7 +37,7 @@ class ExportOnnxSettings:
     robot: str
     """Robot on board, or the path of a card, an MJCF or a URDF file."""
     adapter: str = "tam"
-    """An adapter with TAM's networks: tam, tam-ft, tam-no-residual, tam-privileged."""
+    """An adapter with TAM's networks: tam, tam-ft, tam-no-etau, tam-no-residual, tam-privileged."""
     out: Path
     """The folder to write; files of an earlier export are replaced."""
     weights: Path | None = None

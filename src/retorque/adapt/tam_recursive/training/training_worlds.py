@@ -10,6 +10,7 @@ import numpy as np
 
 from retorque.adapt.default.adapter import Default
 from retorque.adapt.tam.context import mass_matrices
+from retorque.adapt.tam.training.recipe import with_armature
 from retorque.adapt.tam_recursive.adapter import TamRecursive
 from retorque.adapt.tam_recursive.training.training_touches import TrainingTouches
 from retorque.control.joint_impedance import JointImpedance
@@ -40,8 +41,8 @@ class WorldSettings:
 
     loop: str = "tam-recursive"
     """Whose loop they are driven in. With default touches last for up to 5 s, at joints, hand or arm; payloads come
-    and go and drives weaken in `changes` of the worlds, friction depends on position in `tight` of them, and in
-    `ideal` of them nothing is hidden."""
+    and go and drives weaken in `changes` of the worlds, friction depends on position in `tight` of them, rotors of the
+    ideal robot are others in `rotors` of them, and in `ideal` of them nothing is hidden."""
     trials: int = 24
     """Robots in a world."""
     duration: float = 10.0
@@ -60,6 +61,8 @@ class WorldSettings:
     """Probability that friction depends on position in a world."""
     changes: float = 0.5
     """Probability that something changes half-way at half of the robots of a world, and back."""
+    rotors: float = 0.3
+    """Probability that the ideal robot's rotors weigh a third to three times what they do: robots to come."""
     ideal: float = 0.1
     """Probability that nothing is hidden in a world."""
 
@@ -74,6 +77,8 @@ def collect(robot: Robot, weights: Path, settings: WorldSettings, seed: int) -> 
     rng = np.random.default_rng(seed)
     count = settings.trials
     wide = settings.loop == "default"
+    if wide and rng.uniform() < settings.rotors:
+        robot = with_armature(robot, robot.armature * 3.0 ** rng.uniform(-1.0, 1.0, robot.n))
     if wide and rng.uniform() < settings.ideal:
         parameters = Parameters.ideal(robot, count)
     else:

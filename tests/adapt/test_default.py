@@ -75,6 +75,26 @@ def test_what_is_picked_up_is_carried_within_a_second() -> None:
     assert joint_error(done, ideal)[0] < 1.5
 
 
+def test_a_young_mismatch_is_weighed_in_windows_that_begin_after_it() -> None:
+    adapter, equation = turned()
+    expected, spread = adapter._filter.predict(equation.rows)
+    left, far = equation.torque - equation.prior - expected, np.full(2, 10.0 * SUSPECT)
+    adapter.disputed[:] = True
+    with mock.patch.object(adapter, "_decide") as decide:
+        for _ in range(6):
+            adapter._weigh_dispute(equation, left, spread, far, equation.accepted)
+    windows = [call.args[0].noise_factor > equation.noise_factor for call in decide.call_args_list]
+    assert windows == [True] * 4 + [False] * 2  # shorter ones are noisier
+
+
+def test_a_push_is_yielded_to_only_where_it_is_clearly_one() -> None:
+    adapter, _ = turned()
+    little, own = 0.2 * adapter.unit * np.ones((2, 6)), np.zeros((2, 6))
+    adapter._answer(np.stack([little[0], 10.0 * little[1]]), own)
+    np.testing.assert_array_equal(adapter._touching, [False, True])
+    assert not adapter._pushed[0].any() and adapter._pushed[1].all()
+
+
 def test_torques_that_grow_steadily_are_felt_without_a_lag() -> None:
     felt, slope = FeltTorque((2, 3), 0.005), np.array([10.0, -4.0, 0.0])
     sound = np.array([True, True])

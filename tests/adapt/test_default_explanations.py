@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.adapt.default.explanations import Explanations
+from retorque.adapt.default.explanations import STRANGE_MASS, Explanations
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
@@ -112,6 +112,14 @@ def test_what_is_not_carried_cannot_be_put_down(panda: Robot) -> None:
     found = weigh(panda, payload_torque(panda, -2.0))
     assert not found.verdict(CERTAIN, np.array([0.3])).payload[0]
     assert found.verdict(CERTAIN, np.array([2.5])).payload[0]
+
+
+def test_what_is_put_down_may_weigh_a_little_more_than_was_thought(panda: Robot) -> None:
+    found = weigh(panda, payload_torque(panda, -2.0))
+    beyond = STRANGE_MASS * found._most_mass  # [kg]
+    carried = np.array([2.0 - 1.5 * beyond])
+    assert found.verdict(CERTAIN, carried).payload[0]
+    assert found._strangeness(np.array([2.2]))[0] == 0.0 < found._strangeness(carried)[0] < 3.0
 
 
 def test_drives_that_all_lose_strength_are_the_robots_own(panda: Robot) -> None:

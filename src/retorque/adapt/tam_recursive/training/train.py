@@ -6,12 +6,14 @@ import logging
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from retorque.adapt.ideal_velocity import joint_inertia
 from retorque.adapt.tam.training.loss import huber
 from retorque.adapt.tam.training.train_settings import FIVE
 from retorque.adapt.tam_recursive.adapter import TamRecursive
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 
 HUBER = 0.05
 """Threshold of the Huber loss [units]."""
+WEIGHTS = (0.5, 3.0)
+"""Least and most that a joint counts for."""
 WORLD = "a world of tam-recursive"
 """What a file of samples is."""
 WORLD_FORMAT = 1
@@ -139,10 +143,11 @@ def _together(files: list[Path], joints: int) -> dict[str, Tensor]:
     """The samples of all worlds, joints padded."""
     parts: dict[str, list[np.ndarray]] = {}
     for path in files:
-        arrays, _ = load_tensors(path, WORLD, WORLD_FORMAT, finite=True)
+        arrays, header = load_tensors(path, WORLD, WORLD_FORMAT, finite=True)
         n = arrays["own"].shape[1]
         more = joints - n
         arrays["present"] = np.ones(arrays["own"].shape, dtype=np.float32)
+        arrays["weight"] = _weights(header["robot"]) * arrays["present"]
         for name, array in arrays.items():
             axes = [(0, 0), (0, more), *([(0, more)] if name == "response" else [(0, 0)] * (array.ndim - 2))]
             parts.setdefault(name, []).append(np.pad(array, axes[: array.ndim]))
@@ -190,7 +195,14 @@ def objective(network: Network, batch: dict[str, Tensor]) -> Tensor:
     wrong = room.clip(max=1.0)[:, None] * _answer(batch, pushed) + own - batch["own"]
     nominal = torch.matmul(batch["inverse"], wrong[..., None])[..., 0]
     loss = huber(wrong, HUBER) + huber(nominal, HUBER)
-    return 0.5 * (loss * present).sum() / present.sum()
+    return 0.5 * (loss * batch["weight"]).sum() / present.sum()
+
+
+@cache
+def _weights(robot: str) -> np.ndarray:
+    """What an error of a joint's torque counts for, (n,) float32: light joints go astray by more, heavy ones by less."""
+    inertia = joint_inertia(Robot.load(robot))
+    return np.clip(np.sqrt(np.median(inertia) / inertia), *WEIGHTS).astype(np.float32)
 
 
 def _answer(batch: dict[str, Tensor], external: Tensor) -> Tensor:

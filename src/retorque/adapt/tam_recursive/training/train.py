@@ -200,7 +200,7 @@ def objective(network: Network, batch: dict[str, Tensor]) -> Tensor:
 
 @cache
 def _weights(robot: str) -> np.ndarray:
-    """What an error of a joint's torque counts for, (n,) float32: light joints go astray by more, heavy ones by less."""
+    """What an error of a joint's torque counts for, (n,) float32: light joints go farther astray by it."""
     inertia = joint_inertia(Robot.load(robot))
     return np.clip(np.sqrt(np.median(inertia) / inertia), *WEIGHTS).astype(np.float32)
 

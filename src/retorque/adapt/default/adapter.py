@@ -262,8 +262,8 @@ class Default(TamRecursive):
         a, inverse = self.belief.arrays, self._tick_inverse
         q, qd, external = state.position, state.velocity, a["share"] * a["external"]
         ideal = self._ideal.forward_dynamics(q, qd, nominal_torque + external)
-        found = inverse(a, q, qd, ideal, external) + a["own"] + self._feedback.torque
-        torque = nominal_torque + a["trust"] * (found - nominal_torque)
+        found = inverse(a, q, qd, ideal, external) + a["own"]
+        torque = nominal_torque + a["trust"] * (found - nominal_torque) + a["backing"] * self._feedback.torque
         counts = a["follow"] == COUNTS
         if counts.any():  # what it lacks if nothing pushes
             ideal = np.where(counts, self._ideal.forward_dynamics(q, qd, nominal_torque), ideal)
@@ -274,6 +274,8 @@ class Default(TamRecursive):
         yields = self.disputed | self._held | self._touching | (self._rest >= REST) | (self._pause > 0.0)
         follow = np.where(self._counts, COUNTS, np.where(yields, ANEW, ACTS))
         self._estimate["follow"] = np.where(self._makes_good, ACTS, follow)[:, None]
+        # Before there is any evidence that something is hidden, feedback is all that there is.
+        self._estimate["backing"] = np.where(self._kept[:, None] < DELAYED, 1.0, self._estimate["trust"])
         return super()._believe()
 
     @property

@@ -147,7 +147,7 @@ double rt_command_sign(const rt_model *model, int joint, double torque);
 /* recursive.c */
 typedef struct { /* where the parts of an estimate stand in a row of numbers */
   int inertial, armature, offset, forward, backward, push, pull, trust;
-  int contact, external, external_rate, share, own, follow, size;
+  int contact, external, external_rate, share, own, follow, backing, size;
 } rt_layout;
 
 typedef struct {
@@ -344,6 +344,7 @@ void rt_default_reset(rt_core *core);
 void rt_screen_default(rt_core *core, rt_equation *equation, double *innovation, double *spread);
 double rt_default_evidence(const rt_core *core);
 double rt_default_follow(const rt_core *core);
+double rt_default_backing(const rt_core *core, double trust);
 void rt_default_answer(rt_core *core);
 /* tam.c */
 void rt_tam_reset(rt_core *core);

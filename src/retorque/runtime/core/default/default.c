@@ -209,6 +209,11 @@ double rt_default_follow(const rt_core *core) {
   return yields || s->pause > 0.0 ? RT_ANEW : RT_ACTS;
 }
 
+/* The share of velocity feedback that counts: as much as the estimate, but all of it before there is any evidence. */
+double rt_default_backing(const rt_core *core, double trust) {
+  return core->defaults.state->kept < core->model->defaults.delayed ? 1.0 : trust;
+}
+
 /* Let the explanations compete, and act on what is certain. */
 static void weigh_dispute(rt_core *core, const rt_equation *e, const double *innovation, const double *spread,
                           double distance, int usable) {

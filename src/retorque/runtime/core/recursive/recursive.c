@@ -19,6 +19,7 @@ rt_layout rt_layout_of(const rt_model *model) {
   at.external_rate = next, next += n;
   at.own = next, next += n;
   at.follow = next, next += 1;
+  at.backing = next, next += 1;
   at.size = next;
   return at;
 }
@@ -131,12 +132,11 @@ void rt_recursive_correct(const rt_core *core, const double *belief, double time
   if (model->adapter == RT_DEFAULT) followed.armature = model->defaults.armature;
   rt_accelerate(&followed, pose, qd, pushed, ideal);
   rt_estimate_torque(core, belief, pose, qd, ideal, touched ? external : NULL, NULL, found);
-  for (int j = 0; j < n; j++) {
-    if (network) found[j] += belief[at->own + j];
-    if (model->adapter == RT_DEFAULT) found[j] += core->defaults.feedback[j];
-  }
+  for (int j = 0; network && j < n; j++) found[j] += belief[at->own + j];
   double asked[RT_MOST_JOINTS];
   for (int j = 0; j < n; j++) asked[j] = nominal[j] + belief[at->trust] * (found[j] - nominal[j]);
+  if (model->adapter == RT_DEFAULT)
+    for (int j = 0; j < n; j++) asked[j] += belief[at->backing] * core->defaults.feedback[j];
   if (model->adapter == RT_DEFAULT && belief[at->follow] == RT_COUNTS) /* what it lacks if nothing pushes */
     rt_accelerate(&followed, pose, qd, nominal, ideal);
   if (model->adapter == RT_DEFAULT) rt_feedback_expect(core, ideal, nominal, asked);
@@ -295,4 +295,5 @@ void rt_write_belief(rt_core *core, double *belief) {
     belief[at->own + j] = network ? p->own[j] : 0.0;
   }
   belief[at->follow] = core->model->adapter == RT_DEFAULT ? rt_default_follow(core) : RT_ANEW;
+  belief[at->backing] = core->model->adapter == RT_DEFAULT ? rt_default_backing(core, belief[at->trust]) : 0.0;
 }

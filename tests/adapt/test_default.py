@@ -232,7 +232,7 @@ def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() ->
     adapter, equation = turned()
     expected, spread = adapter._filter.predict(equation.rows)
     adapter.disputed[:] = adapter._under_touch[:] = True
-    adapter._disputed_for[:], adapter._old_means[0] = 2.0, 0.125
+    adapter._disputed_for[:], adapter._snapshots.means[0] = 2.0, 0.125
     now, before = np.array([SUSPECT + 11.0, SUSPECT + 9.0]), np.array([10.0, 10.0])
     with mock.patch.object(adapter, "_distance", side_effect=[now, before, before]):
         adapter._screen(equation, equation.torque - equation.prior - expected, spread)
@@ -261,7 +261,7 @@ def test_velocity_is_counted_while_undecided_and_made_good_if_it_is_its_own() ->
 
 def test_a_push_in_the_first_moments_is_no_sign_of_a_hidden_robot() -> None:
     adapter = touched(60)
-    adapter._kept[:], adapter._evidence[:] = 0, 8.0
+    adapter._snapshots.kept[:], adapter._evidence[:] = 0, 8.0
     adapter._onset._hidden_for[:] = [0.05, 0.2, 0.05]
     adapter._onset._ideal_for[:] = [0.1, 0.1, 0.0]  # the last never looked like the ideal robot
     screen(adapter, [400.0, 400.0, 400.0])
@@ -272,7 +272,7 @@ def test_a_robot_that_only_trembles_stands_still() -> None:
     robot = Robot.load("z1")
     adapter = make("default", robot, 3)
     assert isinstance(adapter, Default)
-    adapter._kept[:2] = SETTLED  # the last has only begun, and may stick
+    adapter._snapshots.kept[:2] = SETTLED  # the last has only begun, and may stick
     tick, still = 0, np.zeros((3, robot.n))
     for _ in range(60):
         for _ in range(adapter._stride):

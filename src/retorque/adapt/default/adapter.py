@@ -10,6 +10,7 @@ from retorque.adapt.default.explanations import Explanations
 from retorque.adapt.default.felt_torque import FeltTorque
 from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
+from retorque.adapt.default.snapshots import Snapshots
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, VelocityFeedback
 from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.adapt.tam.context import torque_unit
@@ -29,14 +30,12 @@ SUSPECT, PUSHED, CLEAR = 45.0, 15.0, 14.0
 network sees a push as well and the robot is slow, while a quick one just learns nothing from it; below the last it is
 over."""
 CREEPING = 45.0
-"""The same of the innovation of an estimate from `AGE` ago: what grows slowly enough never surprises the newest one.
+"""The same of the innovation of the oldest estimate kept: what grows slowly enough never surprises the newest one.
 On a robot that is quick it counts only where the network sees a push, too: estimates grow old where friction depends
 on position."""
 SURPRISED = 22.5
 """... of that estimate, below which a surprise of the newest one is the newest one's fault, where nothing else speaks
 for a touch."""
-AGE, SNAPSHOT = 0.8, 0.2
-"""How old that estimate is, and how often one is kept [s]."""
 SUDDEN = 1
 """Which of the kept estimates, oldest first, is gone back to where a surprise turns out to last."""
 LASTING, TOUCHED = 0.4, 1.2
@@ -108,12 +107,7 @@ class Default(TamRecursive):
         "_rest",
         "_fastest",
         "_drift",
-        "_since_snapshot",
-        "_old_means",
-        "_old_roots",
-        "_old_sizes",
-        "_kept",
-        "_old_evidence",
+        "_snapshots",
         "_explanations",
         "_own_since",
         "_refuted",
@@ -145,7 +139,7 @@ class Default(TamRecursive):
         super().__init__(robot, trials, timestep, seed, weights=weights)
 
     def reset(self) -> None:
-        count, size = round(AGE / SNAPSHOT), self.model.size
+        size = self.model.size
         self.disputed = np.zeros(self.trials, dtype=bool)
         """(trials,) whether there is a mismatch that is not the robot's own, or not yet known to be."""
         self._disputed_for = np.zeros(self.trials)
@@ -155,12 +149,8 @@ class Default(TamRecursive):
         self._fastest = np.zeros(self.trials)
         self._drift = np.zeros((self.trials, self.robot.n))
         self._drift_share = float(1.0 - np.exp(-self._step / DRIFT))
-        self._since_snapshot = 0.0
-        self._kept = np.zeros(self.trials, dtype=int)
-        self._old_means = np.zeros((count, self.trials, size))
-        self._old_roots = np.zeros((count, self.trials, size, size))
-        self._old_evidence = np.full((count, self.trials), -8.0 if self.card is None else 8.0)
-        self._old_sizes = np.full((count, 2, self.trials, self.robot.n), np.inf)  # noise, and what is never explained
+        evidence = -8.0 if self.card is None else 8.0
+        self._snapshots = Snapshots(self.trials, size, self.robot.n, self._step, evidence)
         self._brief_samples = max(3, round(BRIEF / self.timestep) + 1)
         # Equations that share samples are worth less.
         self._weight, self._brief_weight = (
@@ -185,7 +175,7 @@ class Default(TamRecursive):
         self._felt = FeltTorque((self.trials, self.robot.n), self.residuals.block * self.timestep)
         # Gains are believed near one at first.
         closed = self._reopening.closed_root(self.model.gain_std.max(axis=-1) / self.gain_doubt)
-        self._filter.root[:], self._old_roots[:] = closed, closed
+        self._filter.root[:], self._snapshots.roots[:] = closed, closed
 
     def _screen(self, equation: Equation, innovation: Array, spread: Array) -> None:
         self._uncertain = np.linalg.norm(spread, axis=1)
@@ -193,7 +183,7 @@ class Default(TamRecursive):
         distance = at_first = self._distance(innovation, spread, equation.noise_factor)
         old, old_spread = self._old(equation)
         before = self._distance(old, old_spread, equation.noise_factor)
-        ripe = self._kept >= len(self._old_means)  # else the oldest estimate is nothing but the prior
+        ripe = self._snapshots.ripe
         moving = (self._fastest > QUICK) & (self._rest == 0.0)
         creeping = ripe & (before > CREEPING) & (self._touching | ~moving)
         seen = self._touching & (distance > PUSHED)
@@ -204,7 +194,7 @@ class Default(TamRecursive):
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
-            self._old_means[:, wrong], self._old_roots[:, wrong] = self._undo_mean[wrong], self._undo_root[wrong]
+            self._snapshots.overwrite(wrong, self._undo_mean, self._undo_root)
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
@@ -213,10 +203,13 @@ class Default(TamRecursive):
         self._disputed_for[astray] = TOUCHED - AGAIN
         for back, age in (((begins & ~sudden & ~wrong) | astray, 0), (lasts & ripe, SUDDEN)):
             # What was learnt while it began, or may have, is taken back.
-            self._filter.mean[back], self._filter.root[back] = self._old_means[age, back], self._old_roots[age, back]
+            self._filter.mean[back] = self._snapshots.means[age, back]
+            self._filter.root[back] = self._snapshots.roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
-        rash = self._onset.weigh(self._evidence) & begins & (self._kept < DELAYED)  # no estimate to go back to yet
-        self._evidence = np.where(rash, np.minimum(self._evidence, self._old_evidence[0]), self._evidence)
+        rash = (
+            self._onset.weigh(self._evidence) & begins & (self._snapshots.kept < DELAYED)
+        )  # no estimate to go back to yet
+        self._evidence = np.where(rash, np.minimum(self._evidence, self._snapshots.evidence[0]), self._evidence)
         if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)
             innovation = equation.torque - equation.prior - expected
@@ -240,13 +233,13 @@ class Default(TamRecursive):
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST) & (self._own_since > STRADDLE)
-        self._keep_snapshots()
+        self._snapshots.keep(~self.disputed, self._filter.mean, self._filter.root, self._evidence, self._sizes)
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
     def _refresh(self) -> None:
         super()._refresh()
-        kept = np.minimum(self._evidence, self._old_evidence[-DELAYED:].min(axis=0))
-        lasting = np.where(self._kept >= DELAYED, kept, self._evidence)
+        kept = np.minimum(self._evidence, self._snapshots.evidence[-DELAYED:].min(axis=0))
+        lasting = np.where(self._snapshots.kept >= DELAYED, kept, self._evidence)
         self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
 
     def observe(self, state: State) -> None:
@@ -275,7 +268,7 @@ class Default(TamRecursive):
         follow = np.where(self._counts, COUNTS, np.where(yields, ANEW, ACTS))
         self._estimate["follow"] = np.where(self._makes_good, ACTS, follow)[:, None]
         # Before there is any evidence that something is hidden, feedback is all that there is.
-        self._estimate["backing"] = np.where(self._kept[:, None] < DELAYED, 1.0, self._estimate["trust"])
+        self._estimate["backing"] = np.where(self._snapshots.kept[:, None] < DELAYED, 1.0, self._estimate["trust"])
         return super()._believe()
 
     @property
@@ -296,7 +289,7 @@ class Default(TamRecursive):
 
     def _old(self, equation: Equation) -> tuple[Array, Array]:
         """Innovation and spread of the oldest estimate that is kept."""
-        root, mean = self._old_roots[0], self._old_means[0]
+        root, mean = self._snapshots.roots[0], self._snapshots.means[0]
         expected = np.matmul(equation.rows, mean[..., None])[..., 0]
         spread = np.matmul(np.swapaxes(root, -1, -2), np.swapaxes(equation.rows, -1, -2))
         return equation.torque - equation.prior - expected, spread
@@ -408,43 +401,32 @@ class Default(TamRecursive):
         self._refuted[wrong] += 1.0
         opened &= ~wrong
         self._own_since[opened] = 0.0
-        self._old_means[:, opened], self._old_roots[:, opened] = self._filter.mean[opened], self._filter.root[opened]
+        self._snapshots.overwrite(opened, self._filter.mean, self._filter.root)
         self.disputed &= ~opened
 
     def _note_rest(self) -> None:
         velocity = self.history.last(self._samples)[1]
         self._fastest = np.abs(velocity).mean(axis=0).max(axis=-1)
         self._drift += self._drift_share * (velocity.mean(axis=0) - self._drift)
-        trembles = (self._kept >= SETTLED) & (np.abs(self._drift).max(axis=-1) < STILL)
+        trembles = (self._snapshots.kept >= SETTLED) & (np.abs(self._drift).max(axis=-1) < STILL)
         self._rest = np.where((self._fastest < STILL) | trembles, self._rest + self._step, 0.0)
 
-    def _keep_snapshots(self) -> None:
-        """Remember the estimate now and then, where nothing is disputed."""
-        self._since_snapshot += self._step
-        if self._since_snapshot < SNAPSHOT:
-            return
-        self._since_snapshot = 0.0
-        calm = ~self.disputed
-        self._kept += calm
-        for kept, now in ((self._old_means, self._filter.mean), (self._old_roots, self._filter.root)):
-            kept[:-1, calm] = kept[1:, calm]
-            kept[-1, calm] = now[calm]
-        self._old_evidence[:-1, calm] = self._old_evidence[1:, calm]
-        self._old_evidence[-1, calm] = self._evidence[calm]
-        self._old_sizes[:-1, :, calm] = self._old_sizes[1:, :, calm]
-        self._old_sizes[-1, :, calm] = np.stack([self._noise, self._disturbance.total], axis=1)[calm]
+    @property
+    def _sizes(self) -> Array:
+        """Variances of noise, and of what is never explained, (2, trials, n)."""
+        return np.stack([self._noise, self._disturbance.total])
 
     def _forget_noise(self, which: Array, crept: Array) -> None:
         """What a touch adds to the residuals is neither noise nor, where it crept in, evidence: back to before."""
-        self._evidence = np.where(crept, self._old_evidence[0], self._evidence)
-        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
+        self._evidence = np.where(crept, self._snapshots.evidence[0], self._evidence)
+        noise, total = np.minimum(self._snapshots.sizes[0], self._sizes)
         self._noise = np.where(which[:, None], noise, self._noise)
         self._disturbance.total = np.where(which[:, None], total, self._disturbance.total)
 
     def _distance(self, innovation: Array, spread: Array, factor: float) -> Array:
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(innovation.shape[-1])
-        noise, total = np.minimum(self._old_sizes[0], np.stack([self._noise, self._disturbance.total]))
+        noise, total = np.minimum(self._snapshots.sizes[0], self._sizes)
         covariance[:, index, index] += noise * max(1.0, factor) + total
         return np.sum(innovation * np.linalg.solve(covariance, innovation[..., None])[..., 0], axis=-1)
 

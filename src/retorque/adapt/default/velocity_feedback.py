@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.adapt.default.ringing import LONGEST, Ringing
+from retorque.adapt.default.vibration import LONGEST, Vibration
 from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
 from retorque.robots.robot import Robot
 from retorque.robots.state import State
@@ -42,7 +42,7 @@ class VelocityFeedback:
         unit: (n,) torque that counts as one [N·m].
     """
 
-    remembered = ("_ideal", "_ringing", "_asked", "_nominal", "_errors", "_ignored", "torque")
+    remembered = ("_ideal", "_vibration", "_asked", "_nominal", "_errors", "_ignored", "torque")
 
     def __init__(self, robot: Robot, trials: int, timestep: float, unit: Array):
         self.gain = GAIN * min(1.0, PERIOD / timestep) * joint_inertia(robot)
@@ -57,7 +57,7 @@ class VelocityFeedback:
         """Of the newest report in the comparison of torques."""
         self._timestep = timestep
         self._ideal = IdealVelocity(robot, trials, timestep, MEMORY)
-        self._ringing = Ringing((trials, robot.n), timestep, np.full(robot.n, SILENT))
+        self._vibration = Vibration((trials, robot.n), timestep, np.full(robot.n, SILENT))
         self._asked, self._nominal = np.zeros((2, trials, robot.n))
         self._errors = np.zeros((2, trials, robot.n))  # of reported torques to those asked for and the nominal ones
         self._ignored = np.zeros((trials, robot.n))  # how long [s]
@@ -67,7 +67,7 @@ class VelocityFeedback:
     def reset(self) -> None:
         """Begin anew with the next report."""
         self._ideal.reset()
-        self._ringing.reset()
+        self._vibration.reset()
         for array in (self._asked, self._nominal, self._errors, self._ignored, self.torque):
             array[:] = 0.0
 
@@ -80,7 +80,7 @@ class VelocityFeedback:
         self._ignored[nominal - asked > self.margin] = 0.0
         counted = (follow > ANEW) & (self._ignored < IGNORED)
         missing = self._ideal.observe(state, counted)
-        gain = self.gain * (1.0 + self.more * self._ringing.take(missing, counted))
+        gain = self.gain * (1.0 + self.more * self._vibration.take(missing, counted))
         self.torque = np.where(follow >= ACTS, gain * self._ideal.hold(missing, self.most / gain), 0.0)
 
     def expect(self, acceleration: Array, nominal: Array, asked: Array) -> None:

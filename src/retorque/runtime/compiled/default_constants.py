@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, felt_torque, onset, reopening, ringing, velocity_feedback
+from retorque.adapt.default import explanations, felt_torque, onset, reopening, snapshots, velocity_feedback, vibration
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -26,7 +26,7 @@ def default_constants(adapter: Default) -> Constants:
     joint_shift, joint_doubt, closed = _joints(adapter)
     return {
         "touch": adapter.touch,
-        "snapshots": len(adapter._old_means),
+        "snapshots": len(adapter._snapshots.means),
         "sudden": default.SUDDEN,
         "delayed": default.DELAYED,
         "settled": default.SETTLED,
@@ -72,7 +72,7 @@ def default_constants(adapter: Default) -> Constants:
         "surprised": default.SURPRISED,
         "rising": onset.RISING,
         "lately": default.LATELY,
-        "snapshot_every": default.SNAPSHOT,
+        "snapshot_every": snapshots.EVERY,
         "lasting": default.LASTING,
         "touched": default.TOUCHED,
         "again": default.AGAIN,
@@ -107,11 +107,11 @@ def default_constants(adapter: Default) -> Constants:
         "feedback_gain": adapter._feedback.gain,
         "feedback_most": adapter._feedback.most,
         "feedback_more": adapter._feedback.more,
-        "ring_floor": adapter._feedback._ringing.floor,
-        "ring_fast": adapter._feedback._ringing.shares[0],
-        "ring_slow": adapter._feedback._ringing.shares[1],
-        "ring_share": adapter._feedback._ringing.share,
-        "ring_loud": ringing.LOUD,
+        "ring_floor": adapter._feedback._vibration.floor,
+        "ring_fast": adapter._feedback._vibration.shares[0],
+        "ring_slow": adapter._feedback._vibration.shares[1],
+        "ring_share": adapter._feedback._vibration.share,
+        "ring_loud": vibration.LOUD,
         "feedback_leak": adapter.timestep / velocity_feedback.MEMORY,
         "ignored": velocity_feedback.IGNORED,
         "sent_margin": adapter._feedback.margin,

@@ -16,7 +16,7 @@ LONGEST = 2e-3
 """Longest control period at which ringing can be seen [s]."""
 
 
-class Ringing:
+class Vibration:
     """Tells joints that shake from those that do not, from the velocity that a robot lacks.
 
     Noise is what second differences show: hardly anything of a joint that shakes is among them.

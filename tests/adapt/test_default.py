@@ -87,11 +87,12 @@ def test_a_young_mismatch_is_weighed_in_windows_that_begin_after_it() -> None:
     assert windows == [True] * 4 + [False] * 2  # shorter ones are noisier
 
 
-def test_a_push_is_yielded_to_only_where_it_is_clearly_one() -> None:
+def test_a_push_is_yielded_to_only_where_the_estimate_misses_something_too() -> None:
     adapter, _ = turned()
-    little, own = 0.2 * adapter.unit * np.ones((2, 6)), np.zeros((2, 6))
-    adapter._answer(np.stack([little[0], 10.0 * little[1]]), own)
-    np.testing.assert_array_equal(adapter._touching, [False, True])
+    clear, own = 2.0 * adapter.unit * np.ones((2, 6)), np.zeros((2, 6))
+    adapter._held[:] = [False, True]
+    adapter._answer(clear, own)
+    np.testing.assert_array_equal(adapter._touching, [True, True])
     assert not adapter._pushed[0].any() and adapter._pushed[1].all()
 
 

@@ -264,7 +264,7 @@ class Default(TamRecursive):
         return torque
 
     def _believe(self) -> Belief:
-        yields = self.disputed | self._held | self._touching | (self._rest >= REST) | (self._pause > 0.0)
+        yields = self.disputed | self._held | (self._rest >= REST) | (self._pause > 0.0)
         follow = np.where(self._counts, COUNTS, np.where(yields, ANEW, ACTS))
         self._estimate["follow"] = np.where(self._makes_good, ACTS, follow)[:, None]
         # Before there is any evidence that something is hidden, feedback is all that there is.
@@ -275,7 +275,7 @@ class Default(TamRecursive):
     def _counts(self) -> Array:
         """(trials,) where velocity that is lacking may be the robot's own, or a push: what came at once, or may."""
         at_once = (self._onset.watched == 0.0) & (self._disputed_for < COUNTED)
-        maybe: Array = np.where(self.disputed, at_once, self._held | self._touching) & (self._rest < REST)
+        maybe: Array = np.where(self.disputed, at_once, self._held) & (self._rest < REST)
         return maybe
 
     @property
@@ -435,8 +435,8 @@ class Default(TamRecursive):
         felt = self._felt.take(self.residuals.newest, self.residuals.sound)
         share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         super()._answer(external, own)
-        # Small pushes among own torques are mistaken ones: yielding to them shakes light joints.
-        self._pushed *= (self.disputed | self._touching)[:, None]
+        # The estimate has the last word: where it misses nothing, what the network takes for a push is own torque.
+        self._pushed *= (self.disputed | self._held)[:, None]
         self._pushed += share[:, None] * (
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )

@@ -190,7 +190,7 @@ static int counts(const rt_core *core) {
   const rt_default *d = &core->model->defaults;
   const rt_default_state *s = core->defaults.state;
   if (s->rest >= d->rest) return 0;
-  return s->disputed ? s->watched == 0.0 && s->disputed_for < d->counted : s->held || core->recursive.state->touching;
+  return s->disputed ? s->watched == 0.0 && s->disputed_for < d->counted : s->held;
 }
 
 /* Whether it has just turned out to be the robot's own. */
@@ -203,7 +203,7 @@ static int makes_good(const rt_core *core) {
 /* Whether the velocity that the robot lacks is forgotten, counted, or fed back: where nothing may be a touch. */
 double rt_default_follow(const rt_core *core) {
   const rt_default_state *s = core->defaults.state;
-  const int yields = s->disputed || s->held || core->recursive.state->touching || s->rest >= core->model->defaults.rest;
+  const int yields = s->disputed || s->held || s->rest >= core->model->defaults.rest;
   if (makes_good(core)) return RT_ACTS;
   if (counts(core)) return RT_COUNTS;
   return yields || s->pause > 0.0 ? RT_ANEW : RT_ACTS;
@@ -434,7 +434,7 @@ void rt_default_answer(rt_core *core) {
     } else {
       *rate = 0.0;
     }
-    if (!s->disputed && !r->state->touching) r->pushed[j] = 0.0; /* small ones among own torques are mistaken */
+    if (!s->disputed && !s->held) r->pushed[j] = 0.0; /* the estimate has the last word */
     r->pushed[j] += share * (rt_clip(*felt + d->felt_lead * *rate, -most, most) - r->pushed[j]);
     r->own[j] = rt_clip(r->own[j], -own, own);
   }

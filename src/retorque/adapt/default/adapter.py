@@ -73,7 +73,10 @@ DRIFT, SETTLED = 0.3, 8
 """Time over which velocities are smoothed [s]: a robot whose smoothed ones are slow only trembles, which is standing
 still, too; and how many estimates it has kept by then, for at its start it may stick."""
 YOUNG = (0.8, 1.2)
-"""Until when the network alone says how hard something pushes, and from when on the residuals alone do [s]."""
+"""Until when network and residuals say together how hard something pushes, and from when on the residuals alone do
+[s]: each errs in its own way."""
+FELT = 0.5
+"""What the residuals' word is worth until then."""
 MOST_FELT = 0.8
 """Largest torque from outside that is yielded to, as a share of the torque limit."""
 TOUCH = 0.15
@@ -433,7 +436,8 @@ class Default(TamRecursive):
     def _answer(self, external: Array, own: Array) -> None:
         """The network's word counts while a mismatch is young; what lasts from outside is what the estimate misses."""
         felt = self._felt.take(self.residuals.newest, self.residuals.sound)
-        share = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
+        old = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
+        share = np.where(self.disputed, FELT + (1.0 - FELT) * old, 0.0)
         super()._answer(external, own)
         # The estimate has the last word: where it misses nothing, what the network takes for a push is own torque.
         self._pushed *= (self.disputed | self._held)[:, None]
@@ -441,5 +445,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - share)
+        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - old)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

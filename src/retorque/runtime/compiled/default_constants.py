@@ -101,6 +101,7 @@ def default_constants(adapter: Default) -> Constants:
         "touch_size": default.TOUCH,
         "young_from": default.YOUNG[0],
         "young_to": default.YOUNG[1],
+        "felt_share": default.FELT,
         "most_felt": default.MOST_FELT,
         "walk": default.WALK,
         "budget": default.BUDGET,

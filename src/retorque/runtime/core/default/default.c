@@ -408,8 +408,8 @@ double rt_default_evidence(const rt_core *core) {
   return least;
 }
 
-/* The share of what is felt that counts beside the network's word. */
-static double felt_share(const rt_core *core) {
+/* How far the network's word no longer counts, from 0 to 1. */
+static double oldness(const rt_core *core) {
   const rt_default *d = &core->model->defaults;
   const rt_default_state *s = core->defaults.state;
   return s->disputed ? rt_clip((s->disputed_for - d->young_from) / (d->young_to - d->young_from), 0.0, 1.0) : 0.0;
@@ -422,8 +422,9 @@ void rt_default_answer(rt_core *core) {
   const rt_residual *x = &model->residual;
   rt_recursive_part *r = &core->recursive;
   const rt_default_state *s = core->defaults.state;
-  const double share = felt_share(core), period = x->block * model->timestep;
-  const double units = (s->disputed || s->held || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - share);
+  const double old = oldness(core), period = x->block * model->timestep;
+  const double share = s->disputed ? d->felt_share + (1.0 - d->felt_share) * old : 0.0;
+  const double units = (s->disputed || s->held || s->rest >= d->rest ? d->budget : x->most_own) * (1.0 - old);
   for (int j = 0; j < model->robot.n; j++) {
     double *felt = core->defaults.felt + j, *rate = felt + model->robot.n;
     const double most = d->most_felt * model->recursive.strength[j], own = units * x->unit[j];

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import LATELY, REST, SETTLED, STRADDLE, SURPRISED, SUSPECT, Default
+from retorque.adapt.default.adapter import LATELY, REST, SETTLED, STRADDLE, SURPRISED, SUSPECT, YOUNG, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.onset import WATCHED
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
@@ -94,6 +94,16 @@ def test_a_push_is_yielded_to_only_where_the_estimate_misses_something_too() -> 
     adapter._answer(clear, own)
     np.testing.assert_array_equal(adapter._touching, [True, True])
     assert not adapter._pushed[0].any() and adapter._pushed[1].all()
+
+
+def test_how_hard_something_pushes_is_what_network_and_residuals_say_on_average_at_first() -> None:
+    adapter, _ = turned()
+    says, feels = 2.0 * adapter.unit * np.ones((2, 6)), np.full((2, 6), 0.5)
+    adapter.disputed[:] = True
+    adapter._disputed_for[:] = [YOUNG[0], YOUNG[1]]
+    with mock.patch.object(adapter._felt, "take", return_value=feels):
+        adapter._answer(says, np.zeros((2, 6)))
+    np.testing.assert_allclose(adapter._pushed, [0.5 * (says[0] + feels[0]), feels[1]])
 
 
 def test_torques_that_grow_steadily_are_felt_without_a_lag() -> None:

@@ -161,7 +161,8 @@ typedef struct {
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still, quick;       /* [rad/s] */
   double drift_share;        /* of a new velocity in the smoothed one */
-  double felt_fade, felt_lead, young_from, young_to, felt_share, most_felt; /* share, [s], [s], [s], share, [torque limits] */
+  double felt_fade, felt_lead, young_from, young_to; /* share, [s], [s], [s] */
+  double felt_share, most_felt;                      /* share, [torque limits] */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
   const double *feedback_gain, *feedback_most, *sent_margin; /* (n) [N m s/rad], [N m], [N m] */

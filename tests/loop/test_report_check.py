@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -154,6 +156,26 @@ def test_lone_bad_reports_and_clocks_cost_nothing(fault: str) -> None:
     supervisor, gains, _ = run(fault, 1.5)
     np.testing.assert_array_equal(gains, 1.0)
     np.testing.assert_array_equal(supervisor.correction, 1.0)
+
+
+def test_velocities_that_are_wrong_as_a_whole_switch_the_correction_off_before_the_robot_runs_away() -> None:
+    _, whole, _ = run("velocity flipped", 0.53, trials=8)
+    assert np.all(whole[:499] == 1.0)
+    assert np.mean(np.all(whole[515] == 0.0, axis=-1)) > 0.7  # who turns round just then shows nothing
+    _, one, _ = run("velocity flipped, one joint", 0.515, trials=8)
+    assert np.all(one == 1.0)  # what a single joint's are is bridged first
+
+
+def test_a_single_report_whose_velocities_are_wrong_as_a_whole_switches_nothing_off() -> None:
+    puppet = Puppet(4, 5)
+    supervisor = Supervisor(Steady(4), SupervisorSettings(enable_ramp=0.0))
+    for tick in range(800):
+        state = puppet.read()
+        if tick > 300 and tick % 100 == 0:
+            state = replace(state, velocity=-2.0 * state.velocity)
+        supervisor.observe(state)
+        puppet.write(Command(torque=supervisor.correct(state, puppet.nominal())))
+        assert np.all(supervisor.gain > 0.9)  # bridged or nearly so; switching off takes a fifth a tick
 
 
 def test_the_adapter_sees_a_clock_that_neither_jumps_nor_jitters() -> None:

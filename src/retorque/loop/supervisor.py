@@ -272,7 +272,7 @@ class Supervisor(Adapter):
         if stale:
             self._flag(Health.STALE)
         out = self._reports.fault | stale | (failed & ~trusted)
-        self._fading.advance(trusted, out, limited | self._cut(nominal))
+        self._fading.advance(trusted, out, limited | self._cut(nominal), self._reports.wild)
         if self._fading.tripped.any():
             self._flag(Health.TRIPPED, self._fading.tripped.any(axis=-1))
         gain = self.gain

@@ -15,9 +15,16 @@ SETTINGS = SupervisorSettings(enable_ramp=0.05, recovery=0.02, bridge=0.01, fade
 YES, NO = np.ones(3, dtype=bool), np.zeros(3, dtype=bool)
 
 
-def advance(made: Fading, seconds: float, trusted: np.ndarray = YES, out: np.ndarray = NO, limited: np.ndarray = NO):
+def advance(
+    made: Fading,
+    seconds: float,
+    trusted: np.ndarray = YES,
+    out: np.ndarray = NO,
+    limited: np.ndarray = NO,
+    off: bool = False,
+):
     for _ in range(round(seconds / DT)):
-        made.advance(trusted, out, limited)
+        made.advance(trusted, out, limited, np.array(off))
     return made.gain.copy()
 
 
@@ -50,6 +57,13 @@ def test_what_must_go_goes_at_once_and_comes_back_faster_than_it_first_came(full
     assert np.all((back > 0.4) & (back < 0.6))  # half of the recovery, a fifth of the ramp
 
 
+def test_what_may_not_stay_is_gone_within_milliseconds_and_comes_back_as_after_any_fade(full: Fading) -> None:
+    assert np.all(advance(full, 0.002, off=True) > 0.5)
+    np.testing.assert_allclose(advance(full, 0.003, off=True), 0.0, atol=1e-12)
+    assert not full.full
+    np.testing.assert_allclose(advance(full, 0.01), 0.5, atol=0.01)
+
+
 def test_lone_doubts_cost_nothing(full: Fading) -> None:
     for _ in range(50):
         advance(full, 0.005, trusted=NO)
@@ -70,7 +84,7 @@ def test_no_sequence_of_verdicts_makes_it_jump_or_leave_its_bounds(verdicts: lis
     made = Fading((3,), DT, SETTINGS)
     before = made.gain.copy()
     for verdict in verdicts:
-        made.advance(*verdict)
+        made.advance(*verdict, np.array(False))
         assert np.all((made.gain >= 0.0) & (made.gain <= 1.0))
         assert np.max(np.abs(made.gain - before)) <= DT / SETTINGS.recovery + 1e-12
         before = made.gain.copy()
@@ -103,9 +117,10 @@ def test_reset_is_a_new_one_and_a_batch_is_each_of_its_robots(full: Fading) -> N
     advance(full, 0.3, out=YES, limited=YES)
     full.reset()
     for trusted, out, limited in story:
-        together.advance(trusted, out, limited)
+        off = np.array([False, False])
+        together.advance(trusted, out, limited, off)
         for made in (alone, full):
-            made.advance(trusted[1], out[1], limited[1])
+            made.advance(trusted[1], out[1], limited[1], off[1])
         np.testing.assert_array_equal(together.gain[1], alone.gain)
         np.testing.assert_array_equal(full.gain, alone.gain)
         np.testing.assert_array_equal(full.tripped, alone.tripped)

@@ -7,6 +7,8 @@ import numpy as np
 from retorque.loop.guard.supervisor_settings import SupervisorSettings
 from retorque.work.array import Array
 
+AT_ONCE = 0.005
+"""Time over which a correction fades that may not stay [s]."""
 EASE = 0.25
 """Time at a limit is forgotten so much slower than it is counted."""
 
@@ -39,19 +41,21 @@ class Fading:
         self.full = False
         """Whether every joint's correction goes out whole, and nothing counts against it."""
 
-    def advance(self, trusted: Array, out: Array, limited: Array) -> None:
+    def advance(self, trusted: Array, out: Array, limited: Array, off: Array) -> None:
         """Fade a tick further.
 
         Args:
             trusted: (..., n) where the correction may be believed; elsewhere it is held for a while, then fades.
             out: (..., n) where it fades at once.
             limited: (..., n) where it is at a limit.
+            off: (...) where it may not stay a moment longer.
         """
         s, dt = self._s, self._dt
         self._note_limits(limited)
         self._bad_for = np.where(trusted, 0.0, self._bad_for + dt)
-        out = out | (self._bad_for > s.bridge + 1e-9) | self.tripped
-        down = self.gain - dt / max(s.fade, dt)
+        off = off[..., None]
+        out = out | (self._bad_for > s.bridge + 1e-9) | self.tripped | off
+        down = self.gain - dt / np.maximum(np.where(off, AT_ONCE, s.fade), dt)
         up = np.where(trusted, self.gain + self._ramp, self.gain)
         self._ramp = np.where(out & (self.gain > 0.0), dt / max(s.recovery, dt), self._ramp)
         self.gain = np.minimum(np.maximum(np.where(out, down, up), 0.0), 1.0)

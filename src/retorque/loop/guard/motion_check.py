@@ -35,6 +35,9 @@ CONSTANT = 0.3
 """Share of `FAR` that is far where a velocity repeats exactly."""
 RESOLUTION = 1e-3
 """Encoders tell smaller motions than this [rad]."""
+CONTRARY, CONTRADICTED = 0.1, 0.005
+"""A suspect velocity that points against the rate of position, farther from it than the first [rad/s], for the second
+[s] is no mere glitch."""
 REBUILT = 0.015
 """Time constant of velocities that are rebuilt from positions [s]."""
 
@@ -61,6 +64,8 @@ class JudgedMotion:
     """(..., n) velocity is not the rate of position."""
     slipped: Array
     """(..., n) the position's zero has moved."""
+    contrary: Array
+    """(..., n) suspect, and against the rate of position for a moment."""
 
 
 class MotionCheck:
@@ -92,6 +97,8 @@ class MotionCheck:
         self.probation = max(3, round(PROBATION / timestep))
         """Ticks without a report after which a joint may be anywhere."""
         self._still_ticks = max(REPEATS, round(STILL / timestep))
+        self.contradicted = max(3, round(CONTRADICTED / timestep))
+        """Ticks in a row."""
         fade = np.exp(-timestep / REBUILT)
         self._alpha, self._beta = 1.0 - fade**2, (1.0 - fade) ** 2 / timestep
         self.weights = np.array([[self._gain, timestep, 0.0, 1.0 - self._gain, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
@@ -102,8 +109,8 @@ class MotionCheck:
         """(..., n) by how much positions have slipped [rad]."""
         self._error, self._slip_error, self._start_torque = zeros.copy(), zeros.copy(), zeros.copy()
         self._rebuilt = np.zeros((2, *shape))  # position, velocity
-        counters = np.zeros((6, *shape), dtype=np.int64)
-        self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still = counters
+        counters = np.zeros((7, *shape), dtype=np.int64)
+        self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still, self._contrary = counters
         self._stopped = np.zeros(shape, dtype=bool)
 
     def reset(self) -> None:
@@ -116,7 +123,8 @@ class MotionCheck:
         """All was well until now, and this (2 or 3, ..., n) is expected next: no suspicion is left."""
         self._raw[:] = np.nan
         self._rebuilt[:] = expected[:2]
-        for array in (self._error, self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still):
+        for array in (self._error, self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still,
+                      self._contrary):  # fmt: skip
             array[...] = 0
         self._stopped[...] = False
 
@@ -159,6 +167,8 @@ class MotionCheck:
         expected[0] = centre + np.where(trust_q, self._gain * error, 0.0) + dt * v
         expected[1] = v
         rate = self._rebuild(q, trust_q, anew, v)
+        contrary = trust_q & ((self._waiting > 0) | far) & (v * rate < 0.0) & (np.abs(v - rate) > CONTRARY)
+        self._contrary = np.where(contrary, self._contrary + 1, 0)
         return JudgedMotion(
             position=np.where(trust_q, q, centre),
             velocity=np.where(far & ~stuck_q, rate, v),
@@ -169,6 +179,7 @@ class MotionCheck:
             dead=stuck_q,
             disagree=far & ~stuck_q,
             slipped=self.offset != 0.0,
+            contrary=self._contrary >= self.contradicted,
         )
 
     def _note_slips(self, error: Array, usable: Array) -> None:

@@ -18,6 +18,8 @@ EASE = 0.25
 """Suspicion goes away so much slower than it comes: a fault that shows in every second tick is one."""
 MOST = 0.25
 """Most suspicion that is kept [s]."""
+WILD = 1.0 / 3.0
+"""Where more than this share of the velocities point against the rates of their positions, they are wrong as a whole."""
 LOOK = 0.02
 """Time between looks at what changes slowly: ranges, numbers that repeat [s]."""
 
@@ -78,6 +80,8 @@ class ReportCheck:
         self.codes = self._nobody
         self.range_gain = self._inside
         """(..., 1) what is left of the correction near the ends of the joints' ranges."""
+        self.wild = self._nobody.astype(bool)
+        """(...) where velocities are wrong as a whole: the controller's damping drives the robot then."""
 
     def sent(self, torque: Array) -> None:
         """A torque (..., n) has been sent [N·m]."""
@@ -153,6 +157,7 @@ class ReportCheck:
         codes = self._codes(raw, motion.missing, motion.dead, motion.disagree & lasting[0], slipped, wrong & finite)
         codes |= np.where(saturated.any(axis=-1), int(Health.SATURATED), 0)
         self.codes = codes | self._fade_in_range()
+        self.wild = np.asarray(motion.contrary.mean(axis=-1) > WILD)
         self._watch = max(self._watch - 1, 0)
         idle = self.motion.idle and self.range_gain is self._inside and not self._watch
         self.calm = bool(idle and not bad.any() and not self._level.any())

@@ -139,7 +139,7 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
                      &g->mean_velocity, &g->drift, &g->moved, &g->pace, &g->own, &g->weight};
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
   double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
-  int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still};
+  int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still, &g->contrary};
   unsigned char **flags[] = {&g->suspect, &g->fault, &g->distrusted, &g->stopped, &g->tripped};
   g->state = (rt_guard_state *)carve(c, sizeof(rt_guard_state));
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) *rows[k] = numbers(c, n);

@@ -237,7 +237,7 @@ typedef struct {
   int64_t ticks, age, silent, fresh, health, codes;
   double held;        /* how long the nominal torque has not been finite [s] */
   /* reports */
-  int64_t reports, watch, calm, report_codes, in_range;
+  int64_t reports, watch, calm, report_codes, in_range, wild;
   double range_gain;
   int64_t sent_count;
   /* fading, force, score */
@@ -254,7 +254,7 @@ typedef struct {
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   double *mean_velocity, *drift, *moved, *pace, *own, *weight; /* (n) of the force promise */
-  int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still; /* (n) */
+  int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still, *contrary; /* (n) */
   unsigned char *stopped;          /* (n) */
   double *ring;                    /* (torque_ticks, n) torques sent */
   double *gain, *ramp, *bad_for, *at_limit, *rested, *whole_gain; /* (n) */

@@ -222,7 +222,7 @@ typedef struct {
   int stale_ticks;           /* a belief older than this fades out */
   int torque_ticks, torque_lag; /* torques sent that a report may be of; the one it is expected to be near to */
   int look;                  /* ticks between looks at what changes slowly */
-  int settled, probation, still_ticks, repeats; /* ticks: see loop/guard/motion_check.py */
+  int settled, probation, still_ticks, repeats, contradicted; /* ticks: see loop/guard/motion_check.py */
   int window;                /* ticks that the score averages */
   int points;                /* of the arm that may touch something */
   int rounds;                /* in which a correction is cut to the promise */
@@ -241,8 +241,8 @@ typedef struct {
   const double *point_place; /* (points, 3) in the link's frame [m] */
   double relative;           /* a reported torque may be off by this share of what was sent */
   double margin, absurd, bridge, suspicion_ease, suspicion_most;
-  double follow, alpha, beta, constant, resolution;
-  double ramp, recovery, fade; /* of the gain, a tick */
+  double follow, alpha, beta, constant, resolution, contrary, wild;
+  double ramp, recovery, fade, off; /* of the gain, a tick */
   double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
   double score_rate, score_period; /* a window; [s] */
   double force_most, force_rate, force_follow; /* [N], a window each */

@@ -18,7 +18,7 @@ static void relax(rt_core *core, const double *expected) {
     g->rebuilt[n + j] = expected == NULL ? NAN : expected[n + j];
     g->raw[j] = g->raw[n + j] = NAN;
     g->error[j] = 0.0;
-    g->slipping[j] = g->waiting[j] = g->lost[j] = g->same_q[j] = g->same_v[j] = g->still[j] = 0;
+    g->slipping[j] = g->waiting[j] = g->lost[j] = g->same_q[j] = g->same_v[j] = g->still[j] = g->contrary[j] = 0;
     g->stopped[j] = 0;
   }
 }
@@ -42,7 +42,7 @@ void rt_reports_reset(rt_core *core) {
   memcpy(g->before, g->now, sizeof(double) * (size_t)(3 * n));
   relax(core, NULL);
   for (int j = 0; j < n; j++) g->lost[j] = s->probation; /* the next report of each joint is believed */
-  x->reports = x->watch = x->calm = x->report_codes = x->sent_count = 0;
+  x->reports = x->watch = x->calm = x->report_codes = x->sent_count = x->wild = 0;
   x->in_range = 1;
   x->range_gain = 1.0;
 }
@@ -98,7 +98,7 @@ static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
 
 /* What one joint's position and velocity are worth. */
 typedef struct {
-  int suspect, rebuilt, missing, dead, disagree, slipped;
+  int suspect, rebuilt, missing, dead, disagree, slipped, contrary;
 } verdict;
 
 static verdict judge(rt_core *core, int j, int64_t step, double sent) {
@@ -135,6 +135,9 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
   const double next = g->rebuilt[j] + dt * g->rebuilt[n + j], off = trusted ? q - next : 0.0;
   g->rebuilt[j] = anew ? q : next + s->alpha * off;
   g->rebuilt[n + j] = anew ? v : g->rebuilt[n + j] + s->beta * off;
+  const double rate = g->rebuilt[n + j];
+  const int contrary = trusted && (g->waiting[j] > 0 || far) && v * rate < 0.0 && fabs(v - rate) > s->contrary;
+  g->contrary[j] = contrary ? g->contrary[j] + 1 : 0;
   g->now[j] = trusted ? q : centre;
   g->now[n + j] = far && !stuck ? g->rebuilt[n + j] : v;
   const verdict found = {!finite || g->slipping[j] > 0 || g->waiting[j] > 0 || far || dead,
@@ -142,7 +145,8 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
                          !finite,
                          stuck,
                          far && !stuck,
-                         g->offset[j] != 0.0};
+                         g->offset[j] != 0.0,
+                         g->contrary[j] >= s->contradicted};
   return found;
 }
 
@@ -171,7 +175,7 @@ static void sort_out(rt_core *core, int64_t step) {
   const double dt = core->model->timestep, *newest = newest_sent(core);
   const double more = (double)step * dt, less = -s->suspicion_ease * (double)step * dt;
   int64_t codes = 0;
-  int any_bad = 0, any_level = 0, idle = 1, hidden = 0;
+  int any_bad = 0, any_level = 0, idle = 1, hidden = 0, contrary = 0;
   if (x->calm) relax(core, g->expected);
   for (int j = 0; j < n; j++) {
     const double raw_torque = g->now[2 * n + j];
@@ -198,7 +202,9 @@ static void sort_out(rt_core *core, int64_t step) {
     any_level = any_level || g->level[j] != 0.0 || g->level[n + j] != 0.0;
     idle = idle && g->offset[j] == 0.0 && !g->waiting[j] && !g->slipping[j] && !g->still[j];
     hidden = hidden || g->suspect[j];
+    contrary += m.contrary;
   }
+  x->wild = contrary > s->wild * n; /* the velocities are wrong as a whole */
   double most = beyond(core, 0);
   for (int j = 1; j < n; j++) most = larger(most, beyond(core, j));
   x->in_range = !(most > 0.0);

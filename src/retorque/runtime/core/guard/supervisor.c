@@ -76,8 +76,10 @@ static void advance(rt_core *core, const int *trusted, const int *out, const int
     g->tripped[j] = (g->tripped[j] || over) && !(g->rested[j] > s->rearm);
     if (over) g->at_limit[j] = 0.0;
     g->bad_for[j] = trusted[j] ? 0.0 : g->bad_for[j] + dt;
-    const int fades = out[j] || g->bad_for[j] > s->bridge + 1e-9 || g->tripped[j];
-    const double next = fades ? g->gain[j] - s->fade : (trusted[j] ? g->gain[j] + g->ramp[j] : g->gain[j]);
+    const int off = g->state->wild != 0;
+    const int fades = out[j] || g->bad_for[j] > s->bridge + 1e-9 || g->tripped[j] || off;
+    const double fading = g->gain[j] - (off ? s->off : s->fade);
+    const double next = fades ? fading : (trusted[j] ? g->gain[j] + g->ramp[j] : g->gain[j]);
     if (fades && g->gain[j] > 0.0) g->ramp[j] = s->recovery;
     g->gain[j] = rt_clip(next, 0.0, 1.0);
     full = full && g->gain[j] == 1.0 && trusted[j] && g->at_limit[j] == 0.0;

@@ -169,9 +169,9 @@ def test_velocities_that_are_wrong_as_a_whole_switch_the_correction_off_before_t
 def test_a_single_report_whose_velocities_are_wrong_as_a_whole_switches_nothing_off() -> None:
     puppet = Puppet(4, 5)
     supervisor = Supervisor(Steady(4), SupervisorSettings(enable_ramp=0.0))
-    for tick in range(800):
+    for tick in range(600):
         state = puppet.read()
-        if tick > 300 and tick % 100 == 0:
+        if tick == 400:
             state = replace(state, velocity=-2.0 * state.velocity)
         supervisor.observe(state)
         puppet.write(Command(torque=supervisor.correct(state, puppet.nominal())))

@@ -19,7 +19,7 @@ EASE = 0.25
 MOST = 0.25
 """Most suspicion that is kept [s]."""
 WILD = 1.0 / 3.0
-"""Where more than this share of the velocities point against the rates of their positions, they are wrong as a whole."""
+"""Where more than this share of the velocities point against their positions' rates, they are wrong as a whole."""
 LOOK = 0.02
 """Time between looks at what changes slowly: ranges, numbers that repeat [s]."""
 

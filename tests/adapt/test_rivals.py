@@ -76,11 +76,8 @@ def test_each_follows_the_ideal_robot_far_better_than_nothing(name: str) -> None
 @pytest.mark.parametrize("name", RIVALS)
 def test_other_rates(name: str) -> None:
     for timestep in (2e-3, 5e-3):
-        settings = {"proportional": 40.0, "integral": 150.0} if name == "integral" and timestep > 2e-3 else {}
-        if name == "observer" and timestep > 2e-3:
-            settings = {"bandwidth": 50.0}
         alone = Bench(None, timestep).error(2.0, 1.0)
-        adapter = make(name, ROBOT, 1, timestep=timestep, settings=settings)
+        adapter = make(name, ROBOT, 1, timestep=timestep)
         assert Bench(adapter, timestep).error(2.0, 1.0) < 0.6 * alone
 
 

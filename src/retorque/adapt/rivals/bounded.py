@@ -13,6 +13,8 @@ from retorque.work.array import Array
 
 UNKNOWN_LIMIT = 1e3
 """Stands for a torque limit that is not known [N·m]."""
+STEADY = 0.2
+"""Largest feedback gain [1/s] times control period [s]: gains tuned at 1 kHz are lowered to it at slower rates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +47,14 @@ class Bounded(Adapter, Generic[Own]):
         settings: Own | None = None,
     ):
         super().__init__(robot, trials, timestep, seed)
-        self.settings: Own = settings if settings is not None else self.usual_settings()
+        self.settings: Own = settings if settings is not None else self.usual_settings(timestep)
         self.most: Array = self.settings.share * np.minimum(robot.torque_limit, UNKNOWN_LIMIT)
         """(n,) largest correction [N·m]."""
         self._make()
 
     @classmethod
-    def usual_settings(cls) -> Own:
-        """The settings that were found best on tuning seeds."""
+    def usual_settings(cls, timestep: float) -> Own:
+        """The settings that were found best on tuning seeds, for a control period [s]."""
         raise NotImplementedError
 
     def _make(self) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from retorque.adapt.ideal_velocity import IdealVelocity, joint_inertia
-from retorque.adapt.rivals.bounded import Bounded, BoundedSettings
+from retorque.adapt.rivals.bounded import STEADY, Bounded, BoundedSettings
 from retorque.robots.state import State
 from retorque.work.array import Array
 
@@ -35,8 +35,10 @@ class Integral(Bounded[IntegralSettings]):
     remembered: tuple[str, ...] = ("_ideal", "_missing", "_sum")
 
     @classmethod
-    def usual_settings(cls) -> IntegralSettings:
-        return IntegralSettings()
+    def usual_settings(cls, timestep: float) -> IntegralSettings:
+        tuned = IntegralSettings()
+        slower = min(1.0, STEADY / (timestep * tuned.proportional))
+        return replace(tuned, proportional=slower * tuned.proportional, integral=slower**2 * tuned.integral)
 
     def _make(self) -> None:
         s, inertia = self.settings, joint_inertia(self.robot)

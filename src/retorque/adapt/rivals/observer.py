@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from retorque.adapt.rivals.bounded import Bounded, BoundedSettings
+from retorque.adapt.rivals.bounded import STEADY, Bounded, BoundedSettings
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.state import State
 from retorque.work.array import Array
@@ -37,8 +37,9 @@ class Observer(Bounded[ObserverSettings]):
     remembered: tuple[str, ...] = ("_sum", "disturbance", "_known")
 
     @classmethod
-    def usual_settings(cls) -> ObserverSettings:
-        return ObserverSettings()
+    def usual_settings(cls, timestep: float) -> ObserverSettings:
+        tuned = ObserverSettings()
+        return replace(tuned, bandwidth=min(tuned.bandwidth, STEADY / timestep))
 
     def _make(self) -> None:
         if not 0.0 < self.settings.bandwidth * self.timestep < 1.0:

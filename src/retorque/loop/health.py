@@ -26,7 +26,8 @@ class Health(IntFlag):
     OUT_OF_RANGE = 128
     """A joint is reported beyond its position limits or faster than its velocity limit, margins included."""
     BAD_NOMINAL = 256
-    """The controller's torque was not finite: the last good one, then gravity alone, went out."""
+    """The controller's torque was not finite: the last good one, then gravity alone, went out; or it was worked out
+    from reports that are known to be wrong: what brakes the robot went out."""
     BAD_CLOCK = 512
     """The report's time repeated, ran backwards or was not finite: it is no new sample."""
     GAP = 1024

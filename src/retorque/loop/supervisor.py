@@ -94,6 +94,12 @@ class Supervisor(Adapter):
         """(..., n) how much of each joint's correction goes out."""
         return self._fading.gain * self._reports.range_gain
 
+    @property
+    def nominal_gain(self) -> Array:
+        """(..., n) how much of each joint's nominal torque goes out; the rest is what brakes a joint whose numbers are
+        wrong."""
+        return self._fading.nominal_gain
+
     def reset(self) -> None:
         self._clear()
         self._note("reset", self._done(self.adapter.reset))
@@ -258,10 +264,11 @@ class Supervisor(Adapter):
 
     def _careful(self, nominal: Array, asked: Array | None) -> Array:
         """The torque where something is not as it should be, joint by joint."""
-        nominal, usable = self._nominal(nominal)
+        whole, usable = self._nominal(nominal)
+        nominal = self._seen(whole)
         if self._unlearnt:
             self._flag(Health.FAULT)
-        if asked is None or usable is not self._everyone:
+        if asked is None or usable is not self._everyone or nominal is not whole:
             asked = self._ask(nominal)
         failed = not (isinstance(asked, np.ndarray) and asked.shape == self._shape and asked.dtype.kind == "f")
         residual = np.zeros(self._shape) if failed or asked is None else asked - nominal
@@ -272,16 +279,16 @@ class Supervisor(Adapter):
         if stale:
             self._flag(Health.STALE)
         out = self._reports.fault | stale | (failed & ~trusted)
-        self._fading.advance(trusted, out, limited | self._cut(nominal), self._reports.wild)
+        self._fading.advance(trusted, out, limited | self._cut(nominal), self._reports.blind, self._reports.wild)
         if self._fading.tripped.any():
             self._flag(Health.TRIPPED, self._fading.tripped.any(axis=-1))
         gain = self.gain
         if not self._fading.full:
             self._flag(Health.RAMP, (gain < 1.0).any(axis=-1))
-        spoilt = np.asarray(~trusted.all(axis=-1))
+        spoilt = np.asarray(~trusted.all(axis=-1) | self._reports.blind.any(axis=-1))
         if spoilt.any():
             self.score.spoil(spoilt)
-        torque = nominal if self.settings.shadow else nominal + gain * self._last
+        torque = whole if self.settings.shadow else nominal + gain * self._last
         sent = np.minimum(np.maximum(torque, -self._limit), self._limit)
         if not (sent == torque).all():
             self._flag(Health.TORQUE_LIMIT, (sent != torque).any(axis=-1))
@@ -309,6 +316,28 @@ class Supervisor(Adapter):
         stand_in = np.where(expired[..., None], self._gravity(), self._last_nominal)
         self._last_nominal = np.where(usable[..., None], nominal, stand_in)
         return self._last_nominal, usable
+
+    def _seen(self, nominal: Array) -> Array:
+        """The nominal torque, but what brakes a joint where it is worked out from numbers that are known to be wrong;
+        the same array where there is no such joint."""
+        share, blind = self._fading.nominal_gain, self._reports.blind
+        replaced = blind | (share < 1.0)
+        if not replaced.any():
+            return nominal
+        self._flag(Health.BAD_NOMINAL, replaced.any(axis=-1))
+        braked = self._braked(nominal, blind)
+        return np.where(replaced, braked + share * (nominal - braked), nominal)
+
+    def _braked(self, nominal: Array, blind: Array) -> Array:
+        """Torque under which the ideal robot's blind joints come to rest while the others do as they are told."""
+        position, velocity, _ = self._reports.now
+        halt = np.where(blind, -self._reports.motion.brake / self.timestep * velocity, 0.0)
+        torque = self._body.inverse_dynamics(position, velocity, halt)
+        matrix, free = self._body.mass_matrix(position), ~blind
+        part = np.where(free[..., :, None] & free[..., None, :], matrix, np.eye(blind.shape[-1]))
+        left = np.where(free, nominal - torque, 0.0)
+        gained = np.linalg.solve(part, left[..., None])
+        return np.asarray(torque + np.matmul(matrix, gained)[..., 0])
 
     def _ask(self, nominal: Array) -> Array | None:
         """The adapter's torque at the last good state, if it gives one."""

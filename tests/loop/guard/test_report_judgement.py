@@ -113,9 +113,10 @@ def test_far_beyond_its_range_a_joint_is_left_alone_little_by_little(beyond: flo
     room = float(ARM.upper[0] - ARM.home[0])
     for tick in range(3000):
         report = swing(tick)
-        share = min(1.0, tick / 2500.0)
+        stopping = float(np.clip(tick - 2400, 0, 200))  # no joint stops within a tick
+        share = (min(tick, 2400) + stopping - stopping**2 / 400.0) / 2500.0
         report[0, 0] = ARM.home[0] + (room + beyond) * share
-        report[1, 0] = (room + beyond) / 2.5 if tick <= 2500 else 0.0
+        report[1, 0] = (room + beyond) / 2.5 * (1.0 - stopping / 200.0)
         feed(made, tick, report)
         gains.append(float(made.range_gain[0]))
     assert np.max(np.abs(np.diff(gains))) < 0.02

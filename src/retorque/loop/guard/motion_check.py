@@ -21,6 +21,8 @@ JUMP = 0.2
 """Velocities change by less within a tick, unless the motor is that strong [rad/s]."""
 STRONG = 0.5
 """Share of what the torque limit can do to a joint's velocity within a tick that is no jump."""
+BRAKE = 0.03
+"""Time in which a joint is stopped whose encoder has died [s]."""
 SLIP = 0.03
 """A position that jumps by more within a tick, beyond what the velocity limit explains, has slipped [rad]."""
 SETTLED = 0.01
@@ -66,6 +68,8 @@ class JudgedMotion:
     """(..., n) the position's zero has moved."""
     contrary: Array
     """(..., n) suspect, and against the rate of position for a moment."""
+    still: Array
+    """(..., n) position and velocity both repeat."""
 
 
 class MotionCheck:
@@ -90,6 +94,11 @@ class MotionCheck:
         """(n,) [rad]"""
         self.jump = np.maximum(JUMP, STRONG * timestep * limit / inertia)
         """(n,) [rad/s]"""
+        self.inertia = inertia
+        """(n,) [kg·m²]"""
+        self.brake = float(1.0 - np.exp(-timestep / BRAKE))
+        """Share of its velocity that a joint loses in a tick whose encoder is dead."""
+        self._fastest = fastest
         self._slip = SLIP + 2.0 * timestep * fastest
         profile = profile_of(robot)
         self._held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
@@ -112,6 +121,8 @@ class MotionCheck:
         counters = np.zeros((7, *shape), dtype=np.int64)
         self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still, self._contrary = counters
         self._stopped = np.zeros(shape, dtype=bool)
+        self.coast = np.zeros(shape)
+        """(..., n) velocity that a joint may have whose numbers repeat [rad/s]."""
 
     def reset(self) -> None:
         """Forget everything; the next report of each joint is believed."""
@@ -154,6 +165,7 @@ class MotionCheck:
         q = np.where(finite, report[0] - self.offset, centre)
         error = q - centre
         jumped = finite & ~anew & (np.abs(v - expected[1]) > self.jump * step)
+        self.coast = np.where(jumped, expected[1], self.coast)
         self._waiting = np.where(jumped, self.probation, np.maximum(self._waiting - step, 0))
         dead = self._note_repeats(report, jumped, sent)
         near = np.where(self._same_v >= self._still_ticks, CONSTANT, 1.0) * self.far
@@ -161,10 +173,12 @@ class MotionCheck:
         missed = self._same_q * dt * np.abs(v)  # what a position that repeats should have moved by
         stuck_q = (self._same_q >= REPEATS) & (far | (missed > RESOLUTION)) | dead
         far |= stuck_q & ~dead
+        self._stopped |= stuck_q & (self._still > 0)
         self._error = error
         self._lost = np.where(finite & ~stuck_q, 0, self._lost + step)
         trust_q = finite & ~stuck_q & (self._slipping == 0)
-        expected[0] = centre + np.where(trust_q, self._gain * error, 0.0) + dt * v
+        expected[0] = centre + np.where(trust_q, self._gain * error, 0.0)
+        expected[0] += dt * np.where(dead, self.coast, v)
         expected[1] = v
         rate = self._rebuild(q, trust_q, anew, v)
         contrary = trust_q & ((self._waiting > 0) | far) & (v * rate < 0.0) & (np.abs(v - rate) > CONTRARY)
@@ -180,6 +194,7 @@ class MotionCheck:
             disagree=far & ~stuck_q,
             slipped=self.offset != 0.0,
             contrary=self._contrary >= self.contradicted,
+            still=self._still > 0,
         )
 
     def _note_slips(self, error: Array, usable: Array) -> None:
@@ -204,9 +219,16 @@ class MotionCheck:
         begins = still & (self._still == 0)
         self._start_torque = np.where(begins, sent, self._start_torque)
         self._stopped = np.where(begins, self._waiting > 0, self._stopped)
+        self.coast = np.where(begins & ~self._stopped, report[1], self.coast)
         self._still = np.where(still, self._still + 1, 0)
-        must = self._stopped | (np.abs(sent - self._start_torque) > self._held)
-        return (self._still >= self._still_ticks) & must
+        # What the torque would have done to it meanwhile; once it is known to be dead, the brake.
+        lasts, more = self._still >= self._still_ticks, sent - self._start_torque
+        faster = np.where(np.isfinite(more), self._dt / self.inertia * more, 0.0)
+        change = np.where(lasts & self._stopped, -self.brake * self.coast, faster)
+        coast = np.minimum(np.maximum(self.coast + change, -self._fastest), self._fastest)
+        self.coast = np.where(still, coast, self.coast)
+        self._stopped |= lasts & (np.abs(more) > self._held)
+        return lasts & self._stopped
 
     def _rebuild(self, q: Array, trusted: Array, anew: Array, v: Array) -> Array:
         """Velocities from positions alone, (..., n) [rad/s]."""

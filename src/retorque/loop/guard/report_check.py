@@ -25,7 +25,8 @@ LOOK = 0.02
 
 
 class ReportCheck:
-    """Judges reports. `suspect` and `fault` (..., n) say which joints cannot be believed now, and which for too long.
+    """Judges reports. `suspect` and `fault` (..., n) say which joints cannot be believed now, and which for too long;
+    `blind` (..., n) for which ones any controller works out its torque from wrong numbers.
 
     A report that agrees with what was expected takes a short way: one comparison of all its numbers. Whatever else
     comes is looked at joint by joint: torques against those sent, velocities against the rate of position. A number
@@ -76,7 +77,7 @@ class ReportCheck:
         self.motion.reset()
         self.torque.reset()
         self._ticks, self._watch, self.calm = 0, 0, False
-        self.suspect = self.fault = self._rebuild = self._nothing
+        self.suspect = self.fault = self.blind = self._rebuild = self._nothing
         self.codes = self._nobody
         self.range_gain = self._inside
         """(..., 1) what is left of the correction near the ends of the joints' ranges."""
@@ -149,22 +150,26 @@ class ReportCheck:
         self._level = np.minimum(np.maximum(self._level + rate, 0.0), MOST)
         lasting = self._level > self._bridge + 1e-9
         slipped = motion.slipped
-        self.suspect = motion.suspect & ~(lasting[0] & motion.rebuilt)
-        self.fault = lasting.any(axis=0) | slipped
+        unknown = motion.suspect & ~(lasting[0] & motion.rebuilt)
+        wild = motion.contrary.mean(axis=-1, keepdims=True) > WILD
+        self.wild, dead = np.asarray(wild[..., 0]), lasting[0] & motion.dead
+        self.suspect, self.blind = unknown & ~dead, dead | wild
+        self.fault = (lasting[0] & ~dead) | lasting[1] | slipped
         # A wrong velocity passes for a right one now and then: its joint's is rebuilt until all suspicion is gone.
         self._rebuild = (self._rebuild | (motion.disagree & lasting[0])) & (self._level[0] > 0.0)
-        self._keep(raw, motion.position, np.where(self._rebuild, motion.rate, motion.velocity), wrong)
+        velocity = np.where(dead & motion.still, self.motion.coast, motion.velocity)
+        velocity = np.where(self._rebuild, motion.rate, velocity)
+        self._keep(raw, motion.position, np.where(wild, 0.0, velocity), wrong)
         codes = self._codes(raw, motion.missing, motion.dead, motion.disagree & lasting[0], slipped, wrong & finite)
         codes |= np.where(saturated.any(axis=-1), int(Health.SATURATED), 0)
         self.codes = codes | self._fade_in_range()
-        self.wild = np.asarray(motion.contrary.mean(axis=-1) > WILD)
         self._watch = max(self._watch - 1, 0)
         idle = self.motion.idle and self.range_gain is self._inside and not self._watch
         self.calm = bool(idle and not bad.any() and not self._level.any())
         if self.calm:
-            self.suspect = self.fault = self._nothing
+            self.suspect = self.fault = self.blind = self._nothing
             self.codes = self._nobody
-        hidden = (motion.suspect & ~(lasting[0] & motion.rebuilt)).any(axis=-1)
+        hidden = (unknown | wild).any(axis=-1)
         shown = np.where(hidden[..., None], np.nan, self.now) if hidden.any() else self.now.copy()
         return State(time, shown[0], shown[1], shown[2])
 

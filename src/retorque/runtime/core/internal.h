@@ -251,6 +251,7 @@ typedef struct {
   double *now, *expected, *before; /* (3, n) each: position, velocity, torque */
   double *level;                   /* (2, n) suspicion of motion and torque [s] */
   unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
+  unsigned char *blind;            /* (n) its nominal torque is worked out from wrong numbers */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   double *mean_velocity, *drift, *moved, *pace, *own, *weight; /* (n) of the force promise */
@@ -258,6 +259,8 @@ typedef struct {
   unsigned char *stopped;          /* (n) */
   double *ring;                    /* (torque_ticks, n) torques sent */
   double *gain, *ramp, *bad_for, *at_limit, *rested, *whole_gain; /* (n) */
+  double *nominal_gain;            /* (n) how much of the nominal torque goes out */
+  double *coast;                   /* (n) velocity that a joint would have whose encoder stands still [rad/s] */
   unsigned char *tripped;          /* (n) */
   double *left, *anchor, *unloaded, *jacobian, *inverse; /* (n) three times, (points, 3, n) twice */
   double *sums, *from, *squares;   /* (2, n), (3, n), (2, n) */

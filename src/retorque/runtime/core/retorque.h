@@ -234,6 +234,7 @@ typedef struct {
   const double *speed;       /* (n) [rad/s] */
   const double *low, *high, *home; /* (n) [rad] */
   const double *far, *jump, *slip, *held; /* (n) [rad], [rad/s], [rad], [N m] */
+  const double *fastest, *inertia; /* (n) [rad/s], [kg m2] */
   const double *swing;       /* (n) change of a moving joint's own friction [N m] */
   const double *rotor;       /* (n) by how much more a rotor may weigh, or less [kg m2] */
   const double *band;        /* (n) torque that may move nothing although the robot is free [N m] */
@@ -241,7 +242,7 @@ typedef struct {
   const double *point_place; /* (points, 3) in the link's frame [m] */
   double relative;           /* a reported torque may be off by this share of what was sent */
   double margin, absurd, bridge, suspicion_ease, suspicion_most;
-  double follow, alpha, beta, constant, resolution, contrary, wild;
+  double follow, alpha, beta, constant, resolution, contrary, wild, brake;
   double ramp, recovery, fade, off; /* of the gain, a tick */
   double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
   double score_rate, score_period; /* a window; [s] */

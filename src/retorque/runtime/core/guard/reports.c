@@ -35,6 +35,7 @@ void rt_reports_reset(rt_core *core) {
   memset(g->suspect, 0, (size_t)n);
   memset(g->fault, 0, (size_t)n);
   memset(g->distrusted, 0, (size_t)n);
+  memset(g->blind, 0, (size_t)n);
   memset(g->slip_error, 0, sizeof(double) * (size_t)n);
   memset(g->start_torque, 0, sizeof(double) * (size_t)n);
   memcpy(g->now, s->home, sizeof(double) * (size_t)n);
@@ -91,9 +92,17 @@ static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
   if (same_q && same_v && g->still[j] == 0) {
     g->start_torque[j] = sent;
     g->stopped[j] = g->waiting[j] > 0;
+    if (!g->stopped[j]) g->coast[j] = v;
   }
   g->still[j] = same_q && same_v ? g->still[j] + 1 : 0;
-  return g->still[j] >= s->still_ticks && (g->stopped[j] || fabs(sent - g->start_torque[j]) > s->held[j]);
+  if (!g->still[j]) return 0;
+  /* What the torque would have done to it meanwhile; once it is known to be dead, the brake. */
+  const int lasts = g->still[j] >= s->still_ticks;
+  const double more = sent - g->start_torque[j], faster = core->model->timestep * more / s->inertia[j];
+  const double coast = g->coast[j] + (lasts && g->stopped[j] ? -s->brake * g->coast[j] : isfinite(more) ? faster : 0.0);
+  g->coast[j] = rt_clip(coast, -s->fastest[j], s->fastest[j]);
+  g->stopped[j] = g->stopped[j] || (lasts && fabs(more) > s->held[j]);
+  return lasts && g->stopped[j];
 }
 
 /* What one joint's position and velocity are worth. */
@@ -119,6 +128,7 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
   q = finite ? raw_q - g->offset[j] : centre;
   const double error = q - centre;
   const int jumped = finite && !anew && fabs(v - *expected_v) > s->jump[j] * (double)step;
+  if (jumped) g->coast[j] = *expected_v;
   g->waiting[j] = jumped ? s->probation : (g->waiting[j] > step ? g->waiting[j] - step : 0);
   const int dead = note_repeats(core, j, raw_q, raw_v, sent);
   const double near = (g->same_v[j] >= s->still_ticks ? s->constant : 1.0) * s->far[j];
@@ -126,10 +136,11 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
   const double missed = (double)g->same_q[j] * dt * fabs(v); /* what a position that repeats should have moved by */
   const int stuck = (g->same_q[j] >= s->repeats && (far || missed > s->resolution)) || dead;
   far = far || (stuck && !dead);
+  if (stuck && g->still[j]) g->stopped[j] = 1;
   g->error[j] = error;
   g->lost[j] = finite && !stuck ? 0 : g->lost[j] + step;
   const int trusted = finite && !stuck && g->slipping[j] == 0;
-  *expected_q = centre + (trusted ? s->follow * error : 0.0) + dt * v;
+  *expected_q = centre + (trusted ? s->follow * error : 0.0) + dt * (dead ? g->coast[j] : v);
   *expected_v = v;
   /* Velocities from positions alone. */
   const double next = g->rebuilt[j] + dt * g->rebuilt[n + j], off = trusted ? q - next : 0.0;
@@ -186,8 +197,11 @@ static void sort_out(rt_core *core, int64_t step) {
     g->level[j] = rt_clip(g->level[j] + (m.suspect ? more : less), 0.0, s->suspicion_most);
     g->level[n + j] = rt_clip(g->level[n + j] + (wrong ? more : less), 0.0, s->suspicion_most);
     const int lasting = g->level[j] > s->bridge + 1e-9, lasting_torque = g->level[n + j] > s->bridge + 1e-9;
-    g->suspect[j] = m.suspect && !(lasting && m.rebuilt);
-    g->fault[j] = lasting || lasting_torque || m.slipped;
+    const int unknown = m.suspect && !(lasting && m.rebuilt);
+    g->blind[j] = lasting && m.dead;
+    g->suspect[j] = unknown && !g->blind[j];
+    g->fault[j] = (lasting && !g->blind[j]) || lasting_torque || m.slipped;
+    if (g->blind[j] && g->still[j]) g->now[n + j] = g->coast[j];
     /* A wrong velocity passes for a right one now and then: it is rebuilt until all suspicion is gone. */
     g->distrusted[j] = (g->distrusted[j] || (m.disagree && lasting)) && g->level[j] > 0.0;
     if (g->distrusted[j]) g->now[n + j] = g->rebuilt[n + j];
@@ -201,10 +215,14 @@ static void sort_out(rt_core *core, int64_t step) {
     any_bad = any_bad || m.suspect || wrong;
     any_level = any_level || g->level[j] != 0.0 || g->level[n + j] != 0.0;
     idle = idle && g->offset[j] == 0.0 && !g->waiting[j] && !g->slipping[j] && !g->still[j];
-    hidden = hidden || g->suspect[j];
+    hidden = hidden || unknown;
     contrary += m.contrary;
   }
   x->wild = contrary > s->wild * n; /* the velocities are wrong as a whole */
+  for (int j = 0; j < n && x->wild; j++) {
+    g->blind[j] = hidden = 1;
+    g->now[n + j] = 0.0;
+  }
   double most = beyond(core, 0);
   for (int j = 1; j < n; j++) most = larger(most, beyond(core, j));
   x->in_range = !(most > 0.0);
@@ -215,6 +233,7 @@ static void sort_out(rt_core *core, int64_t step) {
   if (x->calm) {
     memset(g->suspect, 0, (size_t)n);
     memset(g->fault, 0, (size_t)n);
+    memset(g->blind, 0, (size_t)n);
     codes = 0;
   }
   x->report_codes = codes;

@@ -30,6 +30,7 @@ void rt_guard_reset(rt_core *core) {
     g->gain[j] = g->bad_for[j] = g->at_limit[j] = g->rested[j] = g->whole_gain[j] = g->last[j] = 0.0;
     g->ramp[j] = model->supervisor.ramp;
     g->tripped[j] = 0;
+    g->nominal_gain[j] = 1.0;
   }
   gravity(core, g->last_nominal);
 }
@@ -76,13 +77,13 @@ static void advance(rt_core *core, const int *trusted, const int *out, const int
     g->tripped[j] = (g->tripped[j] || over) && !(g->rested[j] > s->rearm);
     if (over) g->at_limit[j] = 0.0;
     g->bad_for[j] = trusted[j] ? 0.0 : g->bad_for[j] + dt;
-    const int off = g->state->wild != 0;
-    const int fades = out[j] || g->bad_for[j] > s->bridge + 1e-9 || g->tripped[j] || off;
-    const double fading = g->gain[j] - (off ? s->off : s->fade);
-    const double next = fades ? fading : (trusted[j] ? g->gain[j] + g->ramp[j] : g->gain[j]);
+    const int fades = out[j] || g->bad_for[j] > s->bridge + 1e-9 || g->tripped[j];
+    const double next = fades ? g->gain[j] - s->fade : (trusted[j] ? g->gain[j] + g->ramp[j] : g->gain[j]);
     if (fades && g->gain[j] > 0.0) g->ramp[j] = s->recovery;
     g->gain[j] = rt_clip(next, 0.0, 1.0);
-    full = full && g->gain[j] == 1.0 && trusted[j] && g->at_limit[j] == 0.0;
+    const double less = g->state->wild ? s->off : s->fade;
+    g->nominal_gain[j] = rt_clip(g->nominal_gain[j] + (g->blind[j] ? -less : s->recovery), 0.0, 1.0);
+    full = full && g->nominal_gain[j] == 1.0 && g->gain[j] == 1.0 && trusted[j] && g->at_limit[j] == 0.0;
   }
   g->state->full = full;
 }
@@ -103,6 +104,49 @@ static int usable_nominal(rt_core *core, const double *given, double *nominal) {
   }
   memcpy(nominal, g->last_nominal, row);
   return usable;
+}
+
+/* Torques under which the ideal robot's blind joints come to rest while the others do as they are told: those of the
+ * blind ones answer to nothing real. */
+static void braked(const rt_core *core, const double *nominal, double *torque) {
+  const rt_robot *robot = &core->model->robot;
+  const rt_guard *g = &core->guard;
+  const int n = robot->n;
+  const double rate = core->model->supervisor.brake / core->model->timestep, *q = g->now, *v = g->now + n;
+  double matrix[RT_MOST_JOINTS * RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS];
+  int seeing[RT_MOST_JOINTS], count = 0;
+  for (int j = 0; j < n; j++) {
+    acceleration[j] = g->blind[j] ? -rate * v[j] : 0.0;
+    if (!g->blind[j]) seeing[count++] = j;
+  }
+  rt_inverse_dynamics(robot, q, v, acceleration, torque);
+  if (!count) return;
+  rt_mass_matrix(robot, q, matrix);
+  double part[RT_MOST_JOINTS * RT_MOST_JOINTS], left[RT_MOST_JOINTS];
+  for (int a = 0; a < count; a++) {
+    left[a] = nominal[seeing[a]] - torque[seeing[a]];
+    for (int b = 0; b < count; b++) part[a * count + b] = matrix[seeing[a] * n + seeing[b]];
+  }
+  rt_cholesky(part, count);
+  rt_forward_substitute(part, count, left);
+  rt_back_substitute(part, count, left);
+  for (int j = 0; j < n; j++)
+    for (int a = 0; a < count; a++) torque[j] += matrix[j * n + seeing[a]] * left[a];
+}
+
+/* Put what brakes a joint in the place of a nominal torque that is worked out from wrong numbers; whether it stands
+ * for one anywhere. */
+static int replace_blind(rt_core *core, double *nominal) {
+  rt_guard *g = &core->guard;
+  const int n = core->model->robot.n;
+  double torque[RT_MOST_JOINTS];
+  int any = 0;
+  for (int j = 0; j < n; j++) any = any || g->blind[j] || g->nominal_gain[j] < 1.0;
+  if (!any) return 0;
+  g->state->codes |= RT_BAD_NOMINAL;
+  braked(core, nominal, torque);
+  for (int j = 0; j < n; j++) nominal[j] = torque[j] + g->nominal_gain[j] * (nominal[j] - torque[j]);
+  return 1;
 }
 
 /* Set the last correction to this one within its size, force and rate, where it may be trusted. */
@@ -151,7 +195,10 @@ static void careful(rt_core *core, const double *given, const double *asked, dou
   double nominal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
   int trusted[RT_MOST_JOINTS], limited[RT_MOST_JOINTS], out[RT_MOST_JOINTS], tripped = 0, spoilt = 0, ramping = 0;
   const int usable = usable_nominal(core, given, nominal), old = stale(core);
-  if (asked == NULL || !usable) {
+  double whole[RT_MOST_JOINTS];
+  memcpy(whole, nominal, sizeof(double) * (size_t)n);
+  const int replaced = replace_blind(core, nominal);
+  if (asked == NULL || !usable || replaced) {
     rt_bare_correct(core, x->time, g->now, g->now + n, nominal, found);
     asked = found;
   }
@@ -162,7 +209,7 @@ static void careful(rt_core *core, const double *given, const double *asked, dou
     const double torque = nominal[j] + g->gain[j] * g->last[j];
     out[j] = g->fault[j] || old;
     limited[j] = limited[j] || (fabs(torque) > s->limit[j] && fabs(nominal[j]) < s->limit[j]);
-    spoilt = spoilt || !trusted[j];
+    spoilt = spoilt || !trusted[j] || g->blind[j];
   }
   advance(core, trusted, out, limited);
   if (spoilt) x->broken = 1;
@@ -170,7 +217,7 @@ static void careful(rt_core *core, const double *given, const double *asked, dou
     tripped = tripped || g->tripped[j];
     g->whole_gain[j] = g->gain[j] * x->range_gain;
     ramping = ramping || g->whole_gain[j] < 1.0;
-    const double torque = s->shadow ? nominal[j] : nominal[j] + g->whole_gain[j] * g->last[j];
+    const double torque = s->shadow ? whole[j] : nominal[j] + g->whole_gain[j] * g->last[j];
     sent[j] = rt_clip(torque, -s->limit[j], s->limit[j]);
     if (sent[j] != torque) x->codes |= RT_TORQUE_LIMIT;
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.adapt.default.explanations import STRANGE_MASS, Explanations
+from retorque.adapt.default.explanations import STRANGE_MASS, WARY, Explanations
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
@@ -35,10 +35,13 @@ def motion(robot: Robot, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     )
 
 
-def weigh(robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False) -> Explanations:
+def weigh(
+    robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False, slow: bool = False
+) -> Explanations:
     """Explanations after so much of a mismatch, with noise, renewed where they are hopeless."""
     rng = np.random.default_rng(5)
     body, found = RigidBody(robot), Explanations(robot, 1, STEP)
+    found.restart(np.array([True]), np.array([slow]))
     for k in range(round(seconds / STEP)):
         q, qd, qdd = motion(robot, k * STEP)
         torque = body.inverse_dynamics(q, qd, qdd)
@@ -63,6 +66,26 @@ def test_a_push_at_the_hand_is_no_payload_and_its_place_is_found(panda: Robot) -
     verdict = found.verdict(CERTAIN, np.array([1.0]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
     assert found._hand.evidence[0] > max(found._arm.evidence[0], found._nothing.evidence[0])
+
+
+def test_a_push_that_grew_and_keeps_its_size_is_told_from_one_that_wanders(panda: Robot) -> None:
+    force, grown = np.array([3.0, 1.0, -14.0]), []
+
+    def unexplained(body, q, qd, qdd, torque):
+        grown.append(1)
+        return -min(1.0, len(grown) / 20.0) * force @ body.jacobian(panda.end_effector, q)[:, :3]
+
+    found = weigh(panda, unexplained, 0.8)
+    assert found._steady.evidence[0] > found._hand.evidence[0] + 10.0
+    np.testing.assert_allclose(found._steady.mean[0, :3], force, atol=1.0)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_what_came_slowly_is_a_payload_only_where_it_clearly_leads_a_steady_push(panda: Robot, slow: bool) -> None:
+    found = weigh(panda, payload_torque(panda, 2.0), 0.6, slow=slow)
+    assert found.verdict(CERTAIN, np.array([1.0])).payload[0]
+    found._steady.evidence[0] = found.payload.evidence[0] - 0.5 * WARY
+    assert found.verdict(CERTAIN, np.array([1.0])).payload[0] != slow
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -218,9 +218,9 @@ class Default(TamRecursive):
             innovation = equation.torque - equation.prior - expected
             distance = self._distance(innovation, spread, equation.noise_factor)
         if begins.any():
-            self._explanations.restart(begins)
             self._disputed_for[begins] = 0.0
             self._onset.begin(begins & ~wrong, at_first > SUSPECT)
+            self._explanations.restart(begins, self._onset.watched > 0.0)
             self._under_touch[begins] = False
             self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self._lately[begins] = 2.0 * SUSPECT

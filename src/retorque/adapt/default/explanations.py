@@ -19,6 +19,10 @@ ARM_FORCE = 40.0
 """... and of a force at a link in the middle of the arm [N]."""
 PUSH_MEMORY, PULSE_MEMORY = 2.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
+SETTLING = 4.0
+"""Log odds against a push's having just come to keep its size."""
+WARY = 6.0
+"""Log odds by which the robot's own change must lead a push that keeps its size, where it came slowly."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
@@ -61,11 +65,12 @@ class Explanations:
         step: time between equations [s].
     """
 
-    remembered = ("_weighed_for", "_nothing", "_hand", "_arm", "_anything", "payload", "joints")
+    remembered = ("_weighed_for", "_slow", "_nothing", "_hand", "_arm", "_anything", "_steady", "payload", "joints")
 
     def __init__(self, robot: Robot, trials: int, step: float):
         self.robot, self._step = robot, step
         self._weighed_for = np.zeros(trials)  # since all began anew [s]
+        self._slow = np.zeros(trials, dtype=bool)  # what came slowly may be a push that keeps its size
         self._body = RigidBody(robot)
         profile = profile_of(robot)
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 30.0 * profile.friction_max)
@@ -79,16 +84,18 @@ class Explanations:
         self._hand = Hypothesis(wrench, trials, PUSH_MEMORY, 0.0, step)
         self._arm = Hypothesis(np.full(3, size * ARM_FORCE), trials, PUSH_MEMORY, -1.0, step)
         self._anything = Hypothesis(0.15 * limit, trials, PULSE_MEMORY, -3.0, step)
+        self._steady = Hypothesis(wrench, trials, np.inf, -SETTLING, step)
         self._most_mass, self._reach = 2.0 * mass, 2.0 * reach
         self.payload = Hypothesis(carried, trials, np.inf, -2.0, step)
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
-    def restart(self, which: Array) -> None:
-        """A mismatch begins in these trials (trials,)."""
+    def restart(self, which: Array, slow: Array) -> None:
+        """A mismatch begins in these trials (trials,), and came slowly in these."""
         for hypothesis in self._all:
             hypothesis.restart(which)
         self._weighed_for[which] = 0.0
+        self._slow[which] = slow[which]
 
     def renew(self, which: Array) -> Array:
         """Where no own explanation has a chance any more, all get another one: something may have been picked up, or a
@@ -119,6 +126,8 @@ class Explanations:
         hand, arm = self._touches(q)
         nothing = self._nothing.take(which, y, np.zeros((len(y), n, 1)), noise, w)
         self._hand.take(which, y, hand, noise, w)
+        self._steady.take(which, y, hand, noise, w)
+        self._settle(which)
         self._arm.take(which, y, arm, noise, w)
         self._anything.take(which, y, np.broadcast_to(-np.eye(n), (len(y), n, n)), noise, w)
         carried = self._body.regressor(q, qd, qdd)[..., self.columns]
@@ -131,6 +140,13 @@ class Explanations:
             hypothesis.take(which[moves], y[moves], rows, noise[moves], w)
             hypothesis.evidence[which[~moves]] += nothing[~moves]  # a joint that sticks tells nothing of itself
         np.maximum(self._nothing.recent, self._touch_recent - FORGIVEN, out=self._nothing.recent)
+
+    def _settle(self, which: Array) -> None:
+        """A push that has been growing may have come to keep its size."""
+        least = self._hand.evidence[which] - SETTLING
+        anew = which[self._steady.evidence[which] < least]
+        self._steady.mean[anew], self._steady.covariance[anew] = self._hand.mean[anew], self._hand.covariance[anew]
+        self._steady.evidence[which] = np.maximum(self._steady.evidence[which], least)
 
     def _touches(self, q: Array) -> tuple[Array, Array]:
         """Torques that a wrench at the hand (m, n, 6) and a force at the arm (m, n, 3) leave unexplained."""
@@ -149,12 +165,13 @@ class Explanations:
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
         payload = self.payload.evidence - self._strangeness(carried)
-        own = np.maximum(payload, joint) - self._outside > least
+        best_own = np.maximum(payload, joint)
+        own = (best_own - self._outside > least) & ~(self._slow & (best_own - self._steady.evidence <= WARY))
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
     @property
     def _all(self) -> tuple[Hypothesis, ...]:
-        return (self._nothing, self._hand, self._arm, self._anything, self.payload, *self.joints)
+        return (self._nothing, self._hand, self._arm, self._anything, self._steady, self.payload, *self.joints)
 
     @property
     def _outside(self) -> Array:

@@ -19,7 +19,7 @@ PAYLOAD_NUMBERS, JOINT_NUMBERS = 11, 4
 def default_constants(adapter: Default) -> Constants:
     """Everything that the default adapter's core needs beside `tam-recursive`'s."""
     robot, told, opened = adapter.robot, adapter._explanations, adapter._reopening
-    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told.payload, *told.joints)
+    hypotheses = (told._nothing, told._hand, told._arm, told._anything, told._steady, told.payload, *told.joints)
     hand_link, hand_place = _point(robot.end_effector, adapter._ideal)
     arm_link, arm_place = _point(told._links, adapter._ideal)
     payload_shift, payload_doubt = _payload(opened, adapter.model.size)
@@ -57,6 +57,7 @@ def default_constants(adapter: Default) -> Constants:
         "most_mass": told._most_mass,
         "reach": told._reach,
         "gone": explanations.GONE,
+        "settling": explanations.SETTLING,
         "forgiven": explanations.FORGIVEN,
         "hopeless": explanations.HOPELESS,
         "round": explanations.ROUND,
@@ -83,6 +84,7 @@ def default_constants(adapter: Default) -> Constants:
         "rest": default.REST,
         "certain": default.CERTAIN,
         "patience": default.PATIENCE,
+        "wary": explanations.WARY,
         "abrupt": onset.ABRUPT,
         "watched": onset.WATCHED,
         "convinced": onset.CONVINCED,

@@ -66,7 +66,7 @@ static void lay_out_recursive(const rt_model *m, rt_recursive_part *p, carver *c
 static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   const rt_default *d = &m->defaults;
   const size_t n = (size_t)m->robot.n, size = (size_t)m->recursive.size, step = (size + 7) / 8 * 8;
-  const size_t kept = (size_t)d->snapshots, explanations = 5 + n, doubts = (size_t)d->payload_doubts;
+  const size_t kept = (size_t)d->snapshots, explanations = 6 + n, doubts = (size_t)d->payload_doubts;
   size_t means = 0, covariances = 0;
   for (size_t k = 0; k < explanations; k++) {
     means += (size_t)d->counts[k];

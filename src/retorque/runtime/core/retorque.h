@@ -149,10 +149,10 @@ typedef struct {
   double fade, weight;       /* of the last measurements; share of an independent one that an equation is worth */
   double own_width;          /* velocity over which a joint's friction switches [rad/s] */
   double inflation;          /* how much wider than its own errors an explanation opens the estimate */
-  double most_mass, reach, gone, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
+  double most_mass, reach, gone, settling, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
   double impossible;         /* deviations beyond what is carried at which nothing can have been put down */
   double strange_mass, strange_reach, strange_gain; /* deviations of what lies beyond these, in shares of them */
-  double hopeless, round; /* log odds, [s] */
+  double hopeless, round, wary; /* log odds, [s], log odds */
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */

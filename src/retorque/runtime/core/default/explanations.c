@@ -6,7 +6,7 @@
  */
 #include "internal.h"
 
-enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND = 1, ARM = 2, ANYTHING = 3, PAYLOAD = 4, JOINTS = 5 };
+enum { MOST = RT_MOST_JOINTS, NOTHING = 0, HAND = 1, ARM = 2, ANYTHING = 3, STEADY = 4, PAYLOAD = 5, JOINTS = 6 };
 enum { OWN = 4 }; /* numbers of a joint: gain, bias, friction, viscous friction */
 
 /* Where an explanation's numbers begin among all means, and among all covariances. */
@@ -42,7 +42,8 @@ void rt_explanations_restart(rt_core *core) {
   for (int which = 0; which < JOINTS + core->model->robot.n; which++) core->defaults.recent[which] = 0.0;
 }
 
-static double outside_of(const double *evidence) {
+static double outside_of(const rt_core *core) {
+  const double *evidence = core->defaults.evidence;
   double best = evidence[NOTHING];
   for (int k = HAND; k <= ANYTHING; k++) best = evidence[k] > best ? evidence[k] : best;
   return best;
@@ -55,7 +56,7 @@ int rt_explanations_renew(rt_core *core) {
   const double *evidence = core->defaults.evidence;
   double own = evidence[PAYLOAD];
   for (int j = 0; j < core->model->robot.n; j++) own = evidence[JOINTS + j] > own ? evidence[JOINTS + j] : own;
-  if (!(own - outside_of(evidence) < -d->hopeless && core->defaults.state->weighed_for > d->round)) return 0;
+  if (!(own - outside_of(core) < -d->hopeless && core->defaults.state->weighed_for > d->round)) return 0;
   begin_anew(core);
   return 1;
 }
@@ -111,6 +112,20 @@ static double take(rt_core *core, int which, const double *y, const double *rows
   return gained;
 }
 
+/* A push that has been growing may have come to keep its size. */
+static void settle(rt_core *core) {
+  const rt_default *d = &core->model->defaults;
+  rt_default_part *p = &core->defaults;
+  const double least = p->evidence[HAND] - d->settling;
+  int from, from_covariance, to, to_covariance;
+  if (p->evidence[STEADY] >= least) return;
+  place_of(core->model, HAND, &from, &from_covariance);
+  place_of(core->model, STEADY, &to, &to_covariance);
+  memcpy(p->means + to, p->means + from, sizeof(double) * 6);
+  memcpy(p->covariances + to_covariance, p->covariances + from_covariance, sizeof(double) * 36);
+  p->evidence[STEADY] = least;
+}
+
 /* Torques that a wrench at the hand (n, 6) and a force at the arm (n, 3) leave unexplained. */
 static void touches(const rt_model *model, const double *q, double *hand, double *arm) {
   const rt_default *d = &model->defaults;
@@ -153,6 +168,8 @@ void rt_explanations_take(rt_core *core, const rt_equation *e, const double *y, 
   const double nothing = take(core, NOTHING, y, rows, noise, weight);
   touches(model, e->position, rows, arm);
   take(core, HAND, y, rows, noise, weight);
+  take(core, STEADY, y, rows, noise, weight);
+  settle(core);
   take(core, ARM, y, arm, noise, weight);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) rows[i * n + j] = i == j ? -1.0 : 0.0;
@@ -206,12 +223,15 @@ static double strangeness(const rt_core *core, double carried) {
 /* What holds against everything from outside: -2 nothing, -1 a payload or all drives alike, else the joint. */
 int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double *evidence = core->defaults.evidence;
-  const double outside = outside_of(evidence);
+  const double outside = outside_of(core);
   int best = 0;
   for (int j = 1; j < core->model->robot.n; j++)
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;
   const double joint = evidence[JOINTS + best], payload = evidence[PAYLOAD] - strangeness(core, carried);
-  if (!((payload > joint ? payload : joint) - outside > least)) return -2;
+  const double own = payload > joint ? payload : joint;
+  /* what came slowly may be a push that keeps its size */
+  const int steady = core->defaults.state->watched > 0.0 && !(own - evidence[STEADY] > core->model->defaults.wary);
+  if (!(own - outside > least) || steady) return -2;
   return payload >= joint ? -1 : best;
 }
 

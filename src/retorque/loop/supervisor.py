@@ -21,6 +21,8 @@ from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
+HELD = 5.0
+"""What the others' motion would do to a joint whose place nobody knows: no more of it is held out against [rad/s²]."""
 UNKNOWN_LIMIT = 50.0
 """Correction allowed on a joint whose torque limit is not known, before `residual_share` [N·m]."""
 
@@ -329,15 +331,21 @@ class Supervisor(Adapter):
         return np.where(replaced, braked + share * (nominal - braked), nominal)
 
     def _braked(self, nominal: Array, blind: Array) -> Array:
-        """Torque under which the ideal robot's blind joints come to rest while the others do as they are told."""
+        """Torque under which the ideal robot's blind joints come to rest while the others do as they are told; what
+        holds it against gravity where that cannot be worked out."""
         position, velocity, _ = self._reports.now
         halt = np.where(blind, -self._reports.motion.brake / self.timestep * velocity, 0.0)
         torque = self._body.inverse_dynamics(position, velocity, halt)
         matrix, free = self._body.mass_matrix(position), ~blind
         part = np.where(free[..., :, None] & free[..., None, :], matrix, np.eye(blind.shape[-1]))
         left = np.where(free, nominal - torque, 0.0)
-        gained = np.linalg.solve(part, left[..., None])
-        return np.asarray(torque + np.matmul(matrix, gained)[..., 0])
+        with np.errstate(all="ignore"):
+            gained = _solved(part, left)
+            torque = torque + np.matmul(matrix, gained[..., None])[..., 0]
+        braked = self._gravity() + np.matmul(matrix, halt[..., None])[..., 0]
+        most = HELD * self._reports.motion.inertia
+        whole = braked + np.minimum(np.maximum(torque - braked, -most), most)
+        return np.where(np.isfinite(whole).all(axis=-1, keepdims=True), whole, self._gravity())
 
     def _ask(self, nominal: Array) -> Array | None:
         """The adapter's torque at the last good state, if it gives one."""
@@ -402,6 +410,14 @@ class Supervisor(Adapter):
     def _gravity(self) -> Array:
         """Torque that holds the ideal robot at its last good position, (..., n) [N·m]."""
         return np.minimum(np.maximum(self._body.gravity(self._reports.now[0]), -self._limit), self._limit)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """x of M x = b, (..., n); not a number where the batch holds a singular matrix."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        return np.full(right.shape, np.nan)
 
 
 def _per_joint(given: tuple[float, ...], default: Array, n: int, name: str) -> Array:

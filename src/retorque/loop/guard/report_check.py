@@ -153,13 +153,15 @@ class ReportCheck:
         unknown = motion.suspect & ~(lasting[0] & motion.rebuilt)
         wild = motion.contrary.mean(axis=-1, keepdims=True) > WILD
         self.wild, dead = np.asarray(wild[..., 0]), lasting[0] & motion.dead
-        self.suspect, self.blind = unknown & ~dead, dead | wild
-        self.fault = (lasting[0] & ~dead) | lasting[1] | slipped
+        driven = wild | (lasting[0] & motion.contrary)  # by the controller's own damping
+        self.blind = dead | driven
+        self.suspect = unknown & ~self.blind
+        self.fault = (lasting[0] & ~self.blind) | lasting[1] | slipped
         # A wrong velocity passes for a right one now and then: its joint's is rebuilt until all suspicion is gone.
         self._rebuild = (self._rebuild | (motion.disagree & lasting[0])) & (self._level[0] > 0.0)
         velocity = np.where(dead & motion.still, self.motion.coast, motion.velocity)
         velocity = np.where(self._rebuild, motion.rate, velocity)
-        self._keep(raw, motion.position, np.where(wild, 0.0, velocity), wrong)
+        self._keep(raw, motion.position, np.where(driven, 0.0, velocity), wrong)
         codes = self._codes(raw, motion.missing, motion.dead, motion.disagree & lasting[0], slipped, wrong & finite)
         codes |= np.where(saturated.any(axis=-1), int(Health.SATURATED), 0)
         self.codes = codes | self._fade_in_range()
@@ -169,7 +171,7 @@ class ReportCheck:
         if self.calm:
             self.suspect = self.fault = self.blind = self._nothing
             self.codes = self._nobody
-        hidden = (unknown | wild).any(axis=-1)
+        hidden = (unknown | driven).any(axis=-1)
         shown = np.where(hidden[..., None], np.nan, self.now) if hidden.any() else self.now.copy()
         return State(time, shown[0], shown[1], shown[2])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.loop.guard import contact_force, fading, motion_check, report_check, torque_check
-from retorque.loop.supervisor import Supervisor
+from retorque.loop.supervisor import HELD, Supervisor
 from retorque.robots.robot import Frame, Robot
 from retorque.runtime.compiled.structures import Constants
 
@@ -66,6 +66,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "contrary": motion_check.CONTRARY,
         "wild": report_check.WILD,
         "brake": motion.brake,
+        "against": HELD,
         "ramp": dt / max(s.enable_ramp, dt),
         "recovery": dt / max(s.recovery, dt),
         "fade": dt / max(s.fade, dt),

@@ -242,7 +242,7 @@ typedef struct {
   const double *point_place; /* (points, 3) in the link's frame [m] */
   double relative;           /* a reported torque may be off by this share of what was sent */
   double margin, absurd, bridge, suspicion_ease, suspicion_most;
-  double follow, alpha, beta, constant, resolution, contrary, wild, brake;
+  double follow, alpha, beta, constant, resolution, contrary, wild, brake, against;
   double ramp, recovery, fade, off; /* of the gain, a tick */
   double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
   double score_rate, score_period; /* a window; [s] */

@@ -198,13 +198,15 @@ static void sort_out(rt_core *core, int64_t step) {
     g->level[n + j] = rt_clip(g->level[n + j] + (wrong ? more : less), 0.0, s->suspicion_most);
     const int lasting = g->level[j] > s->bridge + 1e-9, lasting_torque = g->level[n + j] > s->bridge + 1e-9;
     const int unknown = m.suspect && !(lasting && m.rebuilt);
-    g->blind[j] = lasting && m.dead;
+    const int driven = lasting && m.contrary; /* by the controller's own damping */
+    g->blind[j] = (lasting && m.dead) || driven;
     g->suspect[j] = unknown && !g->blind[j];
     g->fault[j] = (lasting && !g->blind[j]) || lasting_torque || m.slipped;
-    if (g->blind[j] && g->still[j]) g->now[n + j] = g->coast[j];
+    if (lasting && m.dead && g->still[j]) g->now[n + j] = g->coast[j];
     /* A wrong velocity passes for a right one now and then: it is rebuilt until all suspicion is gone. */
     g->distrusted[j] = (g->distrusted[j] || (m.disagree && lasting)) && g->level[j] > 0.0;
     if (g->distrusted[j]) g->now[n + j] = g->rebuilt[n + j];
+    if (driven) g->now[n + j] = 0.0;
     if (wrong) g->now[2 * n + j] = x->sent_count >= s->torque_ticks ? newest[j] : 0.0;
     if (m.missing || !isfinite(raw_torque)) codes |= RT_BAD_STATE;
     if (m.dead) codes |= RT_FROZEN;
@@ -215,12 +217,14 @@ static void sort_out(rt_core *core, int64_t step) {
     any_bad = any_bad || m.suspect || wrong;
     any_level = any_level || g->level[j] != 0.0 || g->level[n + j] != 0.0;
     idle = idle && g->offset[j] == 0.0 && !g->waiting[j] && !g->slipping[j] && !g->still[j];
-    hidden = hidden || unknown;
+    hidden = hidden || unknown || driven;
     contrary += m.contrary;
   }
   x->wild = contrary > s->wild * n; /* the velocities are wrong as a whole */
   for (int j = 0; j < n && x->wild; j++) {
     g->blind[j] = hidden = 1;
+    g->suspect[j] = 0;
+    if (g->level[n + j] <= s->bridge + 1e-9 && g->offset[j] == 0.0) g->fault[j] = 0;
     g->now[n + j] = 0.0;
   }
   double most = beyond(core, 0);

@@ -112,7 +112,8 @@ static void braked(const rt_core *core, const double *nominal, double *torque) {
   const rt_robot *robot = &core->model->robot;
   const rt_guard *g = &core->guard;
   const int n = robot->n;
-  const double rate = core->model->supervisor.brake / core->model->timestep, *q = g->now, *v = g->now + n;
+  const rt_supervisor *s = &core->model->supervisor;
+  const double rate = s->brake / core->model->timestep, *q = g->now, *v = g->now + n;
   double matrix[RT_MOST_JOINTS * RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS];
   int seeing[RT_MOST_JOINTS], count = 0;
   for (int j = 0; j < n; j++) {
@@ -120,9 +121,8 @@ static void braked(const rt_core *core, const double *nominal, double *torque) {
     if (!g->blind[j]) seeing[count++] = j;
   }
   rt_inverse_dynamics(robot, q, v, acceleration, torque);
-  if (!count) return;
   rt_mass_matrix(robot, q, matrix);
-  double part[RT_MOST_JOINTS * RT_MOST_JOINTS], left[RT_MOST_JOINTS];
+  double part[RT_MOST_JOINTS * RT_MOST_JOINTS], left[RT_MOST_JOINTS], held[RT_MOST_JOINTS];
   for (int a = 0; a < count; a++) {
     left[a] = nominal[seeing[a]] - torque[seeing[a]];
     for (int b = 0; b < count; b++) part[a * count + b] = matrix[seeing[a] * n + seeing[b]];
@@ -132,6 +132,14 @@ static void braked(const rt_core *core, const double *nominal, double *torque) {
   rt_back_substitute(part, count, left);
   for (int j = 0; j < n; j++)
     for (int a = 0; a < count; a++) torque[j] += matrix[j * n + seeing[a]] * left[a];
+  gravity(core, held);
+  for (int j = 0; j < n; j++) {
+    const double most = s->against * s->inertia[j];
+    double brake = held[j];
+    for (int k = 0; k < n; k++) brake += matrix[j * n + k] * acceleration[k];
+    torque[j] = brake + rt_clip(torque[j] - brake, -most, most);
+  }
+  if (!rt_all_finite(torque, n)) memcpy(torque, held, sizeof held[0] * (size_t)n);
 }
 
 /* Put what brakes a joint in the place of a nominal torque that is worked out from wrong numbers; whether it stands

@@ -114,7 +114,7 @@ static void braked(const rt_core *core, const double *nominal, double *torque) {
   const int n = robot->n;
   const rt_supervisor *s = &core->model->supervisor;
   const double rate = s->brake / core->model->timestep, *q = g->now, *v = g->now + n;
-  double matrix[RT_MOST_JOINTS * RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS];
+  double matrix[RT_MOST_JOINTS * RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS] = {0};
   int seeing[RT_MOST_JOINTS], count = 0;
   for (int j = 0; j < n; j++) {
     acceleration[j] = g->blind[j] ? -rate * v[j] : 0.0;

@@ -108,15 +108,18 @@ def test_how_hard_something_pushes_is_what_network_and_residuals_say_on_average_
 
 def test_torques_that_grow_steadily_are_felt_without_a_lag() -> None:
     felt, slope = FeltTorque((2, 3), 0.005), np.array([10.0, -4.0, 0.0])
-    sound = np.array([True, True])
+    sound, lost = np.array([True, True]), np.array([False, False])
     for k in range(200):
-        now = felt.take(-np.broadcast_to(slope * 0.005 * k, (2, 3)), sound)
+        now = felt.take(-np.broadcast_to(slope * 0.005 * k, (2, 3)), sound, lost)
     np.testing.assert_allclose(now[0], slope * (0.005 * 199 + LEAD), atol=1e-6)
     sound[1] = False
     for _ in range(10):  # what is not sound is not followed
-        now = felt.take(np.full((2, 3), 50.0), sound)
+        now = felt.take(np.full((2, 3), 50.0), sound, lost)
     assert np.all(now[0] < -40.0)
     np.testing.assert_allclose(now[1], slope * 0.005 * 199, atol=1e-6)
+    for _ in range(40):  # and forgotten while nobody reports
+        now = felt.take(np.full((2, 3), 50.0), sound, np.array([False, True]))
+    assert np.all(np.abs(now[1]) < 0.02 * np.abs(slope) + 1e-9)
 
 
 def report(robot: Robot, time: float, trials: int) -> State:

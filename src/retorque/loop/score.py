@@ -39,6 +39,10 @@ class Score:
         """(..., n) of the last window: torque that nothing explains, and correction [N·m]."""
         self.good = np.zeros(shape[:-1], dtype=bool)
         """(...) whether the last window counted."""
+        self.motion, self.torque = np.zeros((3, *shape)), np.zeros(shape)
+        """Mean position, velocity and acceleration (3, ..., n) and torque (..., n) of the last window."""
+        self.ended = False
+        """Whether a window ended with the last tick."""
         self._from = np.zeros((3, *shape))
         self._squares = np.zeros((2, *shape))
         self._broken = np.zeros(shape[:-1], dtype=bool)
@@ -66,13 +70,17 @@ class Score:
         """The window under way does not count in these trials (...)."""
         self._broken |= which
 
+    def move(self, by: Array) -> None:
+        """Positions and velocities have turned out to be wrong by so much (2, ..., n): that is no motion."""
+        self._from[:2] += by
+
     def tick(self, report: Array, correction: Array) -> bool:
         """Take in a report (3, ..., n) of position, velocity and torque, and the correction asked for at it [N·m].
 
         Returns:
             Whether a window ended.
         """
-        ended = False
+        ended = self.ended = False
         if self._count < 0:
             self._begin(report)
         else:
@@ -81,7 +89,7 @@ class Score:
             if self._count == self._window:
                 self._finish(report)
                 self._begin(report)
-                ended = True
+                ended = self.ended = True
         np.add(self._correction_sum, correction, out=self._correction_sum)
         return ended
 
@@ -95,7 +103,9 @@ class Score:
         acceleration = (report[1] - self._from[1]) / self.period
         middle, speed = 0.5 * (report[:2] + self._from[:2])
         torque, self.mean_correction = self._sums / self._window
-        lost = torque - self._body.inverse_dynamics(middle, speed, acceleration)
+        needed = self._body.inverse_dynamics(middle, speed, acceleration)
+        self.motion, self.torque = np.stack([middle, speed, acceleration]), torque
+        lost = torque - needed
         self.left = left = lost - self.mean_correction
         self.good = good = ~self._broken & np.isfinite(left).all(axis=-1)
         rate = self._rate * good[..., None]

@@ -10,6 +10,8 @@ import numpy as np
 from retorque.loop.adapter import Adapter
 from retorque.loop.belief import Belief
 from retorque.loop.clock import Clock
+from retorque.loop.guard.blind_joints import BlindJoints
+from retorque.loop.guard.brake import Brake
 from retorque.loop.guard.contact_force import ContactForce, default_force
 from retorque.loop.guard.fading import Fading
 from retorque.loop.guard.report_check import ABSURD, ReportCheck
@@ -21,8 +23,6 @@ from retorque.robots.state import State
 from retorque.work.array import Array
 from retorque.work.errors import RetorqueError
 
-HELD = 5.0
-"""What the others' motion would do to a joint whose place nobody knows: no more of it is held out against [rad/s²]."""
 UNKNOWN_LIMIT = 50.0
 """Correction allowed on a joint whose torque limit is not known, before `residual_share` [N·m]."""
 
@@ -69,11 +69,13 @@ class Supervisor(Adapter):
         self._clock = Clock(self.timestep)
         self.score = Score(robot, self._shape, self.timestep)
         self._reports = ReportCheck(robot, self._shape, self.timestep, s)
+        self._brake = Brake(robot, self._reports.motion.brake / self.timestep, self._reports.motion.inertia)
         self._fading = Fading(self._shape, self.timestep, s)
         most = default_force(robot) if s.max_contact_force is None else s.max_contact_force
         if not most > 0.0:
             raise RetorqueError(f"max_contact_force is {most} N; it must be positive, or infinite for no promise")
         self._force = ContactForce(robot, self._shape, self.score.period, most)
+        self._unseen = BlindJoints(robot, self._shape, self.score.period, self._reports.motion.held)
         self._log = np.zeros((s.log_ticks, *self._shape))
         self._log_codes = np.zeros((s.log_ticks, *lead), dtype=np.int64)
         self._log_time = np.zeros(s.log_ticks)
@@ -233,6 +235,7 @@ class Supervisor(Adapter):
         self._reports.reset()
         self._fading.reset()
         self._force.reset()
+        self._unseen.reset()
         self._last = np.zeros(self._shape)
         self._last_nominal = self._gravity()
         self._shown = self._at()
@@ -266,6 +269,8 @@ class Supervisor(Adapter):
 
     def _careful(self, nominal: Array, asked: Array | None) -> Array:
         """The torque where something is not as it should be, joint by joint."""
+        if self.score.ended and self._reports.dead.any():
+            self._look_for_unseen()
         whole, usable = self._nominal(nominal)
         nominal = self._seen(whole)
         if self._unlearnt:
@@ -281,7 +286,7 @@ class Supervisor(Adapter):
         if stale:
             self._flag(Health.STALE)
         out = self._reports.fault | stale | (failed & ~trusted)
-        self._fading.advance(trusted, out, limited | self._cut(nominal), self._reports.blind, self._reports.wild)
+        self._fading.advance(trusted, out, limited | self._cut(nominal), self._reports.blind)
         if self._fading.tripped.any():
             self._flag(Health.TRIPPED, self._fading.tripped.any(axis=-1))
         gain = self.gain
@@ -327,25 +332,27 @@ class Supervisor(Adapter):
         if not replaced.any():
             return nominal
         self._flag(Health.BAD_NOMINAL, replaced.any(axis=-1))
-        braked = self._braked(nominal, blind)
+        braked = self._brake.torque(self._reports.now, nominal, blind, self._gravity())
         return np.where(replaced, braked + share * (nominal - braked), nominal)
 
-    def _braked(self, nominal: Array, blind: Array) -> Array:
-        """Torque under which the ideal robot's blind joints come to rest while the others do as they are told; what
-        holds it against gravity where that cannot be worked out."""
-        position, velocity, _ = self._reports.now
-        halt = np.where(blind, -self._reports.motion.brake / self.timestep * velocity, 0.0)
-        torque = self._body.inverse_dynamics(position, velocity, halt)
-        matrix, free = self._body.mass_matrix(position), ~blind
-        part = np.where(free[..., :, None] & free[..., None, :], matrix, np.eye(blind.shape[-1]))
-        left = np.where(free, nominal - torque, 0.0)
-        with np.errstate(all="ignore"):
-            gained = _solved(part, left)
-            torque = torque + np.matmul(matrix, gained[..., None])[..., 0]
-        braked = self._gravity() + np.matmul(matrix, halt[..., None])[..., 0]
-        most = HELD * self._reports.motion.inertia
-        whole = braked + np.minimum(np.maximum(torque - braked, -most), most)
-        return np.where(np.isfinite(whole).all(axis=-1, keepdims=True), whole, self._gravity())
+    def _look_for_unseen(self) -> None:
+        """Where joints are whose encoders are dead, by what the others' torques say."""
+
+        def robot(motion: Array) -> Array:
+            """Torque that the adapter believes the robot to need (3, ..., n) -> (..., n)."""
+            q, qd, qdd = motion
+            state = State(self._time, q, qd, self.score.torque)
+            return np.asarray(self.adapter.correct(state, self._body.inverse_dynamics(q, qd, qdd)))
+
+        reports, score = self._reports, self.score
+        since = self.timestep * reports.motion.repeats
+        try:
+            with np.errstate(all="ignore"):
+                wrong = self._unseen.window(reports.dead, since, score.motion, score.torque, robot)
+        except Exception:  # the adapter's
+            return
+        reports.move(wrong)
+        score.move(wrong)
 
     def _ask(self, nominal: Array) -> Array | None:
         """The adapter's torque at the last good state, if it gives one."""
@@ -388,9 +395,15 @@ class Supervisor(Adapter):
 
     def _sent(self, torque: Array) -> Array:
         """Score, count and log the tick, and remember what was sent."""
+        dead = self._reports.dead
+        if dead.any():  # what the ideal robot's would do
+            position, velocity, _ = self._reports.now
+            answer = self._body.forward_dynamics(position, velocity, torque - self.gain * self.correction)
+            self._reports.motion.drive(np.where(dead, self.timestep * answer, 0.0))
         if self.score.tick(self._reports.now, self.correction):
             score = self.score
             self._force.window(score.left, score.mean_correction, self._reports.now, score.good)
+            self._unseen.note(dead, score.left, score.good)
         self._reports.sent(torque)
         own = self.adapter.health
         health = self._codes
@@ -410,14 +423,6 @@ class Supervisor(Adapter):
     def _gravity(self) -> Array:
         """Torque that holds the ideal robot at its last good position, (..., n) [N·m]."""
         return np.minimum(np.maximum(self._body.gravity(self._reports.now[0]), -self._limit), self._limit)
-
-
-def _solved(matrix: Array, right: Array) -> Array:
-    """x of M x = b, (..., n); not a number where the batch holds a singular matrix."""
-    try:
-        return np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0])
-    except np.linalg.LinAlgError:
-        return np.full(right.shape, np.nan)
 
 
 def _per_joint(given: tuple[float, ...], default: Array, n: int, name: str) -> Array:

@@ -152,3 +152,22 @@ def test_reset_forgets_a_slip() -> None:
         a, b = used.take(report, ours, 1, report[2]), fresh.take(report, theirs, 1, report[2])
         np.testing.assert_array_equal(a.position, b.position)
         np.testing.assert_array_equal(a.suspect, b.suspect)
+
+
+def test_a_velocity_that_leaps_to_a_stop_and_stays_is_a_dead_encoder() -> None:
+    reports = motion(ARM, 1e-3, 4000, speed=0.15)
+    dies = 2000 + int(np.argmax(np.abs(reports[2000:, 1, JOINT]) > 0.12))
+    reports[dies:, 0, JOINT] = reports[dies - 1, 0, JOINT]
+    reports[dies:, 1, JOINT] = 0.0
+    assert 0.05 < abs(reports[dies - 1, 1, JOINT]) < 0.2  # too little for a jump
+    judged = judge(reports)
+    assert not any(x.suspect[JOINT] for x in judged[:dies])
+    assert only(judged[dies + 1].suspect) and only(judged[dies + 25].dead) and judged[dies + 25].still[JOINT]
+
+
+def test_a_coarse_velocity_that_flickers_at_rest_is_alive() -> None:
+    reports = np.broadcast_to(motion(ARM, 1e-3, 1)[0], (4000, 3, ARM.n)).copy()
+    reports[:, 1] = 0.0
+    reports[500::500, 1, JOINT] = 0.15  # one count of an encoder, by its difference
+    reports[500:, 0, JOINT] += 1.5e-4 * (np.arange(3500) // 500 + 1)
+    assert not any(x.dead.any() for x in judge(reports))

@@ -435,7 +435,7 @@ class Default(TamRecursive):
 
     def _answer(self, external: Array, own: Array) -> None:
         """The network's word counts while a mismatch is young; what lasts from outside is what the estimate misses."""
-        felt = self._felt.take(self.residuals.newest, self.residuals.sound)
+        felt = self._felt.take(self.residuals.newest, self.residuals.sound, self.residuals.lost)
         old = np.clip((self._disputed_for - YOUNG[0]) / (YOUNG[1] - YOUNG[0]), 0.0, 1.0) * self.disputed
         share = np.where(self.disputed, FELT + (1.0 - FELT) * old, 0.0)
         super()._answer(external, own)

@@ -67,6 +67,11 @@ class Residuals:
         return self._unsound == 0
 
     @property
+    def lost(self) -> Array:
+        """(trials,) whether reports of the newest block itself are missing."""
+        return self._unsound == FINE
+
+    @property
     def due(self) -> bool:
         """Whether a block is complete."""
         return self.history.total - self._closed >= self.block

@@ -44,7 +44,7 @@ class Fading:
         self.full = False
         """Whether every joint's correction goes out whole, and nothing counts against it."""
 
-    def advance(self, trusted: Array, out: Array, limited: Array, blind: Array, wild: Array) -> None:
+    def advance(self, trusted: Array, out: Array, limited: Array, blind: Array) -> None:
         """Fade a tick further.
 
         Args:
@@ -52,7 +52,6 @@ class Fading:
             out: (..., n) where it fades at once.
             limited: (..., n) where it is at a limit.
             blind: (..., n) where the nominal torque is not the controller's answer to anything real.
-            wild: (...) where that may not stay a moment longer.
         """
         s, dt = self._s, self._dt
         self._note_limits(limited)
@@ -62,8 +61,7 @@ class Fading:
         up = np.where(trusted, self.gain + self._ramp, self.gain)
         self._ramp = np.where(out & (self.gain > 0.0), dt / max(s.recovery, dt), self._ramp)
         self.gain = np.minimum(np.maximum(np.where(out, down, up), 0.0), 1.0)
-        less = dt / np.maximum(np.where(wild[..., None], AT_ONCE, s.fade), dt)
-        change = np.where(blind, -less, dt / max(s.recovery, dt))
+        change = np.where(blind, -dt / max(AT_ONCE, dt), dt / max(s.recovery, dt))
         self.nominal_gain = np.minimum(np.maximum(self.nominal_gain + change, 0.0), 1.0)
         self.full = bool(
             (self.gain == 1.0).all() and (self.nominal_gain == 1.0).all() and trusted.all() and not self._at_limit.any()

@@ -19,6 +19,10 @@ LATE = 2.0
 """Ticks that a velocity may be late."""
 JUMP = 0.2
 """Velocities change by less within a tick, unless the motor is that strong [rad/s]."""
+LEAP, LEAST_LEAP, LEAP_MEMORY = 10.0, 0.05, 1.0
+"""A velocity that changes within a tick by so many times what is usual, by at least the second [rad/s], and then
+repeats with its position, comes from a dead encoder: no joint stops like that. What is usual is learnt over the third
+[s]."""
 STRONG = 0.5
 """Share of what the torque limit can do to a joint's velocity within a tick that is no jump."""
 BRAKE = 0.03
@@ -101,7 +105,7 @@ class MotionCheck:
         self._fastest = fastest
         self._slip = SLIP + 2.0 * timestep * fastest
         profile = profile_of(robot)
-        self._held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
+        self.held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
         self._settled = max(3, round(SETTLED / timestep))
         self.probation = max(3, round(PROBATION / timestep))
         """Ticks without a report after which a joint may be anywhere."""
@@ -121,6 +125,10 @@ class MotionCheck:
         counters = np.zeros((7, *shape), dtype=np.int64)
         self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still, self._contrary = counters
         self._stopped = np.zeros(shape, dtype=bool)
+        self._leapt = np.zeros(shape, dtype=np.int64)  # leaps in a row
+        self._usual = np.zeros(shape)  # mean square of a velocity's change within a tick
+        self.leap = np.zeros(shape)
+        """(..., n) a velocity that changes by more within a tick is looked at [rad/s]."""
         self.coast = np.zeros(shape)
         """(..., n) velocity that a joint may have whose numbers repeat [rad/s]."""
 
@@ -128,6 +136,8 @@ class MotionCheck:
         """Forget everything; the next report of each joint is believed."""
         self.offset[...] = 0.0
         self.relax(self._raw)
+        self._usual[...] = (self.jump / LEAP) ** 2
+        self.leap[...] = self.jump
         self._lost[...] = self.probation
 
     def relax(self, expected: Array) -> None:
@@ -137,12 +147,24 @@ class MotionCheck:
         for array in (self._error, self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still,
                       self._contrary):  # fmt: skip
             array[...] = 0
+        self._leapt[...] = 0
         self._stopped[...] = False
+
+    def note_change(self, change: Array, period: float) -> None:
+        """Velocities have changed by so much (..., n) within a tick, as they are seen once in a period [s] to do."""
+        self._usual += min(1.0, period / LEAP_MEMORY) * (np.square(change) - self._usual)
+        self.leap[...] = np.minimum(self.jump, np.maximum(LEAST_LEAP, LEAP * np.sqrt(self._usual)))
+
+    @property
+    def repeats(self) -> Array:
+        """(..., n) for how many ticks position and velocity have repeated."""
+        return self._still
 
     @property
     def idle(self) -> bool:
         """Whether nothing is under suspicion."""
-        return not (self.offset.any() or self._waiting.any() or self._slipping.any() or self._still.any())
+        busy = (self.offset, self._waiting, self._slipping, self._still, self._leapt)
+        return not any(each.any() for each in busy)
 
     def take(self, report: Array, expected: Array, step: int, sent: Array) -> JudgedMotion:
         """Judge a report (3, ..., n) by what was expected (2, ..., n), which becomes what is expected next.
@@ -161,19 +183,25 @@ class MotionCheck:
         gone = (self._lost >= self.probation) & (report[0] != self._raw[0])
         anew = finite & (gone | (step > self.probation))
         centre = np.where(anew, q, expected[0] + (min(step, self.probation) - 1) * dt * expected[1])
-        self._note_slips(np.where(finite, q - centre, self._error), finite & ~anew)
+        repeats = (self._still > 0) & self._stopped  # where it is believed to be may move, but not what it reports
+        self._note_slips(np.where(finite, q - centre, self._error), finite & ~anew & ~repeats)
         q = np.where(finite, report[0] - self.offset, centre)
         error = q - centre
         jumped = finite & ~anew & (np.abs(v - expected[1]) > self.jump * step)
-        self.coast = np.where(jumped, expected[1], self.coast)
+        change = np.where(finite & ~anew, v - expected[1], 0.0)
+        leapt = np.abs(change) > self.leap * step
+        self.coast = np.where(leapt, expected[1], self.coast)
         self._waiting = np.where(jumped, self.probation, np.maximum(self._waiting - step, 0))
-        dead = self._note_repeats(report, jumped, sent)
+        dead = self._note_repeats(report, sent)
+        self.note_change(np.where(self._still > 0, np.sqrt(self._usual), np.clip(change, -self.jump, self.jump)), dt)
+        self._leapt = np.where(leapt, self._leapt + 1, 0)
         near = np.where(self._same_v >= self._still_ticks, CONSTANT, 1.0) * self.far
         far = finite & (np.abs(error) > near * min(step, 3)) & (self._slipping == 0)
         missed = self._same_q * dt * np.abs(v)  # what a position that repeats should have moved by
         stuck_q = (self._same_q >= REPEATS) & (far | (missed > RESOLUTION)) | dead
         far |= stuck_q & ~dead
-        self._stopped |= stuck_q & (self._still > 0)
+        stopped = self._stopped
+        stopped |= stuck_q & (self._still > 0)
         self._error = error
         self._lost = np.where(finite & ~stuck_q, 0, self._lost + step)
         trust_q = finite & ~stuck_q & (self._slipping == 0)
@@ -187,7 +215,7 @@ class MotionCheck:
             position=np.where(trust_q, q, centre),
             velocity=np.where(far & ~stuck_q, rate, v),
             rate=rate,
-            suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead,
+            suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead | ((self._still > 0) & stopped),
             rebuilt=far & ~dead,
             missing=~finite,
             dead=stuck_q,
@@ -209,7 +237,7 @@ class MotionCheck:
             self.offset[np.abs(self.offset) < self.far] = 0.0
             self._slipping[moved] = 0
 
-    def _note_repeats(self, report: Array, jumped: Array, sent: Array) -> Array:
+    def _note_repeats(self, report: Array, sent: Array) -> Array:
         """Which joints repeat themselves although they must move, (..., n)."""
         same_q, same_v = report[0] == self._raw[0], report[1] == self._raw[1]
         self._raw[:] = report[:2]
@@ -218,17 +246,20 @@ class MotionCheck:
         still = same_q & same_v
         begins = still & (self._still == 0)
         self._start_torque = np.where(begins, sent, self._start_torque)
-        self._stopped = np.where(begins, self._waiting > 0, self._stopped)
+        leapt = self._leapt == 1  # a second leap takes the first one back: a coarse number flickers
+        self._stopped = np.where(begins, (self._waiting > 0) | leapt, self._stopped)
         self.coast = np.where(begins & ~self._stopped, report[1], self.coast)
         self._still = np.where(still, self._still + 1, 0)
-        # What the torque would have done to it meanwhile; once it is known to be dead, the brake.
+        # What the torque would have done to it meanwhile; once it is known to be dead, `drive` says it.
         lasts, more = self._still >= self._still_ticks, sent - self._start_torque
         faster = np.where(np.isfinite(more), self._dt / self.inertia * more, 0.0)
-        change = np.where(lasts & self._stopped, -self.brake * self.coast, faster)
-        coast = np.minimum(np.maximum(self.coast + change, -self._fastest), self._fastest)
-        self.coast = np.where(still, coast, self.coast)
-        self._stopped |= lasts & (np.abs(more) > self._held)
+        self.drive(np.where(still & ~(lasts & self._stopped), faster, 0.0))
+        self._stopped |= lasts & (np.abs(more) > self.held)
         return lasts & self._stopped
+
+    def drive(self, change: Array) -> None:
+        """Joints that nobody sees have changed their velocities by so much (..., n) [rad/s]."""
+        self.coast = np.minimum(np.maximum(self.coast + change, -self._fastest), self._fastest)
 
     def _rebuild(self, q: Array, trusted: Array, anew: Array, v: Array) -> Array:
         """Velocities from positions alone, (..., n) [rad/s]."""

@@ -58,7 +58,7 @@ class ReportCheck:
         self._position, self._velocity, self._torque, _, _, self._expected_torque = self._stack
         self._flat, self._next = self._stack[:5].reshape(5, -1), np.zeros((2, int(np.prod(shape))))
         self._flat_expected = self._flat[3:]
-        self._tolerance = np.zeros((3, *(1,) * len(lead), shape[-1]))
+        self._tolerance = np.zeros((3, *shape))
         self._tolerance[0], self._tolerance[1] = self.motion.far, self.motion.jump
         self._tolerance[2] = np.inf if self._watching else self.torque.tolerance
         self._off, self._fine = np.zeros((3, *shape)), np.zeros((3, *shape), dtype=bool)
@@ -72,21 +72,27 @@ class ReportCheck:
         """Forget everything."""
         self._stack[:] = 0.0
         self.now[0] = self._expected[0] = self._home
-        self._before = self.now.copy()
+        self._before, self._last_position = self.now.copy(), np.full(self._shape, np.nan)
         self._level[:] = 0.0
         self.motion.reset()
         self.torque.reset()
         self._ticks, self._watch, self.calm = 0, 0, False
-        self.suspect = self.fault = self.blind = self._rebuild = self._nothing
+        self.suspect = self.fault = self.blind = self.dead = self._rebuild = self._nothing
         self.codes = self._nobody
         self.range_gain = self._inside
         """(..., 1) what is left of the correction near the ends of the joints' ranges."""
-        self.wild = self._nobody.astype(bool)
-        """(...) where velocities are wrong as a whole: the controller's damping drives the robot then."""
 
     def sent(self, torque: Array) -> None:
         """A torque (..., n) has been sent [N·m]."""
         self._expected_torque[...] = self.torque.sent(torque)
+
+    def move(self, by: Array) -> None:
+        """Positions and velocities of dead joints are believed to be (2, ..., n) farther."""
+        by = np.where(self.dead, by, 0.0)
+        ends = self._low, self._high
+        self._expected[0] += by[0]
+        np.copyto(self._expected[0], np.clip(self._expected[0], *ends), where=self.dead)
+        self.motion.drive(by[1])
 
     def take(self, state: State, step: int) -> State:
         """The report as the adapter may see it, `step` ticks after the last one."""
@@ -104,7 +110,9 @@ class ReportCheck:
             now[2] = self.torque.newest if self._ticks else 0.0
             state = State(state.time, state.position, state.velocity, now[2].copy())
         self._ticks += 1
-        if self.calm and step == 1 and self._as_expected() and (self._ticks % self._look or not self._odd()):
+        simple = self.calm and step == 1 and self._as_expected() and not self._repeats()
+        self._last_position[...] = now[0]
+        if simple and (self._ticks % self._look or not self._odd()):
             np.dot(self.motion.weights, self._flat, out=self._next)
             self._flat_expected[...] = self._next
             return state
@@ -120,11 +128,23 @@ class ReportCheck:
         # A torque that changes quickly is late by more than a lookalike: see whether it was sent at all.
         return bool(fine[:2].all() and not self.torque.wrong(self.now[2]).any() and self.torque.ready)
 
+    def _repeats(self) -> bool:
+        """Whether a joint repeats itself: it is looked at for a while."""
+        change = self._off[1]
+        if np.count_nonzero(change) == change.size:
+            return False
+        if not ((change == 0.0) & (self.now[0] == self._last_position)).any():
+            return False
+        self._watch = self._look
+        return True
+
     def _odd(self) -> bool:
         """Now and then: whether a joint repeats itself or leaves its range."""
         now, before = self.now, self._before
         odd = bool((now[:2] == before[:2]).any() or (self._beyond() > 0.0).any())
         before[:] = now
+        self.motion.note_change(self._off[1], self._look * self._dt)
+        self._tolerance[1] = self.motion.leap
         if odd:  # look at every report until the next time
             self._watch = self._look
         return odd
@@ -141,6 +161,7 @@ class ReportCheck:
         if self.calm:
             self.motion.relax(expected)
         motion = self.motion.take(raw, expected, step, raw[2] if self._watching else self.torque.newest)
+        self._tolerance[1] = self.motion.leap
         finite = np.isfinite(raw[2]) & (np.abs(raw[2]) < ABSURD)
         wrong = ~finite if self._watching else ~finite | self.torque.wrong(raw[2])
         saturated = np.isfinite(raw[2]) & (np.abs(raw[2]) > self._limit)
@@ -152,9 +173,10 @@ class ReportCheck:
         slipped = motion.slipped
         unknown = motion.suspect & ~(lasting[0] & motion.rebuilt)
         wild = motion.contrary.mean(axis=-1, keepdims=True) > WILD
-        self.wild, dead = np.asarray(wild[..., 0]), lasting[0] & motion.dead
+        dead = lasting[0] & motion.dead
         driven = wild | (lasting[0] & motion.contrary)  # by the controller's own damping
         self.blind = dead | driven
+        self.dead = dead & motion.still
         self.suspect = unknown & ~self.blind
         self.fault = (lasting[0] & ~self.blind) | lasting[1] | slipped
         # A wrong velocity passes for a right one now and then: its joint's is rebuilt until all suspicion is gone.
@@ -169,7 +191,7 @@ class ReportCheck:
         idle = self.motion.idle and self.range_gain is self._inside and not self._watch
         self.calm = bool(idle and not bad.any() and not self._level.any())
         if self.calm:
-            self.suspect = self.fault = self.blind = self._nothing
+            self.suspect = self.fault = self.blind = self.dead = self._nothing
             self.codes = self._nobody
         hidden = (unknown | driven).any(axis=-1)
         shown = np.where(hidden[..., None], np.nan, self.now) if hidden.any() else self.now.copy()

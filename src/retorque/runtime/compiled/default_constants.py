@@ -100,6 +100,7 @@ def default_constants(adapter: Default) -> Constants:
         "drift_share": adapter._drift_share,
         "felt_fade": felt_torque.FADE,
         "felt_lead": felt_torque.LEAD,
+        "felt_kept": felt_torque.FORGETS,
         "touch_size": default.TOUCH,
         "young_from": default.YOUNG[0],
         "young_to": default.YOUNG[1],

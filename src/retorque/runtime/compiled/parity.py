@@ -67,8 +67,8 @@ def record(robot: Robot, ticks: int, seed: int, *, payload_step: float = 0.5, ti
 
 
 def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
-    """The same run with rows of NaN, gaps, clocks that repeat, run back or are set anew, saturation, frozen joints,
-    absurd reports, nominal torques that are not finite, a reset and a change of controllers."""
+    """The same run with rows of NaN, gaps, clocks that repeat, run back or are set anew, saturation, frozen joints, a
+    dead encoder, absurd reports, nominal torques that are not finite, a reset and a change of controllers."""
     rng = np.random.default_rng(seed)
     time, report, nominal = clean.time.copy(), clean.report.copy(), clean.nominal.copy()
     reset, carry = clean.reset.copy(), clean.carry.copy()
@@ -96,6 +96,8 @@ def troubled(clean: Recording, robot: Robot, seed: int) -> Recording:
         time[start:] -= 5.0  # set back
     time[rng.integers(0, ticks, max(1, ticks // 400))] = np.nan
     time += rng.uniform(-0.2 * step, 0.2 * step, ticks)
+    dead, joint = slice(int(0.8 * ticks), int(0.9 * ticks)), rng.integers(n)
+    report[dead, 0, joint], report[dead, 1, joint] = report[dead.start, 0, joint], 0.0
     reset[int(0.45 * ticks)] = carry[int(0.7 * ticks)] = True
     return replace(clean, time=time, report=report, nominal=nominal, reset=reset, carry=carry)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retorque.loop.guard import contact_force, fading, motion_check, report_check, torque_check
-from retorque.loop.supervisor import HELD, Supervisor
+from retorque.loop.guard import blind_joints, brake, contact_force, fading, motion_check, report_check, torque_check
+from retorque.loop.supervisor import Supervisor
 from retorque.robots.robot import Frame, Robot
 from retorque.runtime.compiled.structures import Constants
 
@@ -14,7 +14,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
     """Everything that the supervisor's core needs beside the robot and its adapter."""
     s, dt = supervisor.settings, supervisor.timestep
     reports, force, score = supervisor._reports, supervisor._force, supervisor.score
-    motion, torque = reports.motion, reports.torque
+    motion, torque, unseen = reports.motion, reports.torque, supervisor._unseen
     return {
         "active": 1,
         "shadow": int(s.shadow),
@@ -44,7 +44,7 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "far": motion.far,
         "jump": motion.jump,
         "slip": motion._slip,
-        "held": motion._held,
+        "held": motion.held,
         "fastest": motion._fastest,
         "inertia": motion.inertia,
         "swing": force._swing,
@@ -66,7 +66,21 @@ def supervisor_constants(supervisor: Supervisor) -> Constants:
         "contrary": motion_check.CONTRARY,
         "wild": report_check.WILD,
         "brake": motion.brake,
-        "against": HELD,
+        "halt": brake.HALT,
+        "against": brake.HELD,
+        "leap": motion_check.LEAP,
+        "least_leap": motion_check.LEAST_LEAP,
+        "leap_memory": motion_check.LEAP_MEMORY,
+        "blind_before": blind_joints.BEFORE,
+        "blind_place": blind_joints.START[0],
+        "blind_speed": blind_joints.START[1],
+        "lost_place": blind_joints.LOST[0],
+        "lost_speed": blind_joints.LOST[1],
+        "blind_rate": unseen.rate,
+        "blind_noise": unseen.noise_share,
+        "blind_least": blind_joints.LEAST,
+        "blind_doubt": blind_joints.DOUBT,
+        "blind_nudge": np.array(blind_joints.NUDGES),
         "ramp": dt / max(s.enable_ramp, dt),
         "recovery": dt / max(s.recovery, dt),
         "fade": dt / max(s.fade, dt),

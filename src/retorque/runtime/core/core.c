@@ -135,13 +135,14 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   const size_t n = (size_t)m->robot.n, points = (size_t)s->points;
   double **rows[] = {&g->offset, &g->error,  &g->slip_error, &g->start_torque, &g->gain,        &g->ramp,
                      &g->bad_for, &g->at_limit, &g->rested,  &g->whole_gain,   &g->left,        &g->anchor, &g->unloaded,
-                     &g->nominal_gain, &g->coast,
+                     &g->nominal_gain, &g->coast, &g->last_position, &g->usual, &g->leap, &g->missed_lasting, &g->window_torque,
                      &g->window_left, &g->window_correction, &g->last,         &g->last_nominal,
                      &g->mean_velocity, &g->drift, &g->moved, &g->pace, &g->own, &g->weight};
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};
-  double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown};
+  double **triples[] = {&g->now, &g->expected, &g->before, &g->from, &g->shown, &g->window_motion};
   int64_t **counters[] = {&g->slipping, &g->waiting, &g->lost, &g->same_q, &g->same_v, &g->still, &g->contrary};
-  unsigned char **flags[] = {&g->suspect, &g->fault, &g->distrusted, &g->blind, &g->stopped, &g->tripped};
+  unsigned char **flags[] = {&g->suspect, &g->fault, &g->distrusted, &g->blind, &g->dead,
+                            &g->stopped, &g->leapt, &g->tripped, &g->known};
   g->state = (rt_guard_state *)carve(c, sizeof(rt_guard_state));
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) *rows[k] = numbers(c, n);
   for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) *pairs[k] = numbers(c, 2 * n);
@@ -152,6 +153,10 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   g->ring = numbers(c, (size_t)s->torque_ticks * n);
   g->jacobian = numbers(c, points * 3 * n);
   g->inverse = numbers(c, points * 3 * n);
+  g->missed = numbers(c, (size_t)(s->blind_before + 1) * n);
+  g->missed_size = numbers(c, n * n);
+  g->place_covariance = numbers(c, 4 * n * n);
+  g->work = numbers(c, 18 * n * n);
 }
 
 static size_t lay_out(const rt_model *m, rt_core *core, unsigned char *base) {

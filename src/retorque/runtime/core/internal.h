@@ -241,7 +241,10 @@ typedef struct {
   double range_gain;
   int64_t sent_count;
   /* fading, force, score */
-  int64_t full, engaged, score_count, samples, broken, good;
+  int64_t full, engaged, score_count, samples, broken, good, ended; /* the last: a window did with the last tick */
+  /* blind joints */
+  int64_t blind_calm, blind_seen; /* windows in a row in which all could be seen; learnt from */
+  double blind_doubt;
   double rest, load_fit[2]; /* [s]; of a load in the hand to the correction, w c and w w */
   int64_t counts[RT_CODES];
 } rt_guard_state;
@@ -251,12 +254,14 @@ typedef struct {
   double *now, *expected, *before; /* (3, n) each: position, velocity, torque */
   double *level;                   /* (2, n) suspicion of motion and torque [s] */
   unsigned char *suspect, *fault, *distrusted; /* (n) the last: its velocity is rebuilt */
-  unsigned char *blind;            /* (n) its nominal torque is worked out from wrong numbers */
+  unsigned char *blind, *dead;     /* (n) its nominal torque is worked out from wrong numbers; it stands still */
   double *raw, *rebuilt;           /* (2, n) */
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   double *mean_velocity, *drift, *moved, *pace, *own, *weight; /* (n) of the force promise */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still, *contrary; /* (n) */
-  unsigned char *stopped;          /* (n) */
+  double *last_position;           /* (n) of the last report [rad] */
+  unsigned char *stopped, *leapt;  /* (n) */
+  double *usual, *leap;            /* (n) mean square of a velocity's change within a tick; what is looked at */
   double *ring;                    /* (torque_ticks, n) torques sent */
   double *gain, *ramp, *bad_for, *at_limit, *rested, *whole_gain; /* (n) */
   double *nominal_gain;            /* (n) how much of the nominal torque goes out */
@@ -264,7 +269,10 @@ typedef struct {
   unsigned char *tripped;          /* (n) */
   double *left, *anchor, *unloaded, *jacobian, *inverse; /* (n) three times, (points, 3, n) twice */
   double *sums, *from, *squares;   /* (2, n), (3, n), (2, n) */
-  double *window_left, *window_correction; /* (n) */
+  double *window_left, *window_correction, *window_torque, *window_motion; /* (n) three times, (3, n) */
+  unsigned char *known;            /* (n) blind joints that are followed */
+  double *missed, *missed_size, *missed_lasting; /* (windows, n), (n, n), (n) what corrections leave */
+  double *place_covariance, *work; /* (2 n, 2 n) of blind joints; of a window */
   double *last, *last_nominal;     /* (n) */
   double *shown;                   /* (3, n) */
 } rt_guard;
@@ -295,6 +303,11 @@ int64_t rt_bare_health(const rt_core *core);
 void rt_reports_reset(rt_core *core);
 void rt_reports_take(rt_core *core, int64_t step); /* `now` holds the report; `shown` is what the adapter may see */
 void rt_reports_sent(rt_core *core, const double *torque);
+void rt_drive(rt_core *core, int joint, double change); /* a joint that nobody sees moves faster */
+/* guard/blind_joints.c */
+void rt_blind_reset(rt_core *core);
+void rt_blind_note(rt_core *core);
+void rt_blind_window(rt_core *core);
 /* guard/force.c */
 void rt_world_poses(const rt_robot *robot, const double *q, double *rotation, double *origin);
 void rt_point_jacobian(const rt_robot *robot, const double *rotation, const double *origin, int link,

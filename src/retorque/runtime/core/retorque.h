@@ -161,7 +161,7 @@ typedef struct {
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still, quick;       /* [rad/s] */
   double drift_share;        /* of a new velocity in the smoothed one */
-  double felt_fade, felt_lead, young_from, young_to; /* share, [s], [s], [s] */
+  double felt_fade, felt_lead, felt_kept, young_from, young_to; /* share, [s], [s], [s] */
   double felt_share, most_felt;                      /* share, [torque limits] */
   double touch_size;         /* standard deviation of a touch [torque limits] */
   double walk, budget;       /* [prior deviations in a second], [units] */
@@ -242,7 +242,12 @@ typedef struct {
   const double *point_place; /* (points, 3) in the link's frame [m] */
   double relative;           /* a reported torque may be off by this share of what was sent */
   double margin, absurd, bridge, suspicion_ease, suspicion_most;
-  double follow, alpha, beta, constant, resolution, contrary, wild, brake, against;
+  double follow, alpha, beta, constant, resolution, contrary, wild, brake, halt, against;
+  double leap, least_leap, leap_memory; /* times what is usual, [rad/s], [s] */
+  int blind_before;          /* windows */
+  double blind_place, blind_speed, lost_place, lost_speed; /* [rad], [rad/s], [rad], [rad/s] */
+  double blind_rate, blind_noise, blind_least, blind_doubt; /* see loop/guard/blind_joints.py */
+  double blind_nudge[3];     /* [rad], [rad/s], [rad/s2] */
   double ramp, recovery, fade, off; /* of the gain, a tick */
   double trip_after, rearm, limit_ease, hold; /* [s], [s], share, [s] */
   double score_rate, score_period; /* a window; [s] */

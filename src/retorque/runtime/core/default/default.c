@@ -433,6 +433,7 @@ void rt_default_answer(rt_core *core) {
       *felt = ahead + (1.0 - d->felt_fade * d->felt_fade) * error;
       *rate += (1.0 - d->felt_fade) * (1.0 - d->felt_fade) / period * error;
     } else {
+      if (r->state->unsound == x->fine) *felt *= d->felt_kept; /* what nobody feels is not yielded to */
       *rate = 0.0;
     }
     if (!s->disputed && !s->held) r->pushed[j] = 0.0; /* the estimate has the last word */

@@ -19,7 +19,7 @@ static void relax(rt_core *core, const double *expected) {
     g->raw[j] = g->raw[n + j] = NAN;
     g->error[j] = 0.0;
     g->slipping[j] = g->waiting[j] = g->lost[j] = g->same_q[j] = g->same_v[j] = g->still[j] = g->contrary[j] = 0;
-    g->stopped[j] = 0;
+    g->stopped[j] = g->leapt[j] = 0;
   }
 }
 
@@ -36,13 +36,19 @@ void rt_reports_reset(rt_core *core) {
   memset(g->fault, 0, (size_t)n);
   memset(g->distrusted, 0, (size_t)n);
   memset(g->blind, 0, (size_t)n);
+  memset(g->dead, 0, (size_t)n);
   memset(g->slip_error, 0, sizeof(double) * (size_t)n);
   memset(g->start_torque, 0, sizeof(double) * (size_t)n);
   memcpy(g->now, s->home, sizeof(double) * (size_t)n);
   memcpy(g->expected, g->now, sizeof(double) * (size_t)(3 * n));
   memcpy(g->before, g->now, sizeof(double) * (size_t)(3 * n));
   relax(core, NULL);
-  for (int j = 0; j < n; j++) g->lost[j] = s->probation; /* the next report of each joint is believed */
+  for (int j = 0; j < n; j++) {
+    g->lost[j] = s->probation; /* the next report of each joint is believed */
+    g->usual[j] = s->jump[j] / s->leap * s->jump[j] / s->leap;
+    g->leap[j] = s->jump[j];
+    g->last_position[j] = NAN;
+  }
   x->reports = x->watch = x->calm = x->report_codes = x->sent_count = x->wild = 0;
   x->in_range = 1;
   x->range_gain = 1.0;
@@ -57,6 +63,11 @@ void rt_reports_sent(rt_core *core, const double *torque) {
   g->state->sent_count++;
   const int64_t at = (g->state->sent_count - s->torque_lag + s->torque_ticks) % s->torque_ticks;
   memcpy(g->expected + 2 * n, g->ring + at * n, row);
+}
+
+void rt_drive(rt_core *core, int j, double change) {
+  const double most = core->model->supervisor.fastest[j];
+  core->guard.coast[j] = rt_clip(core->guard.coast[j] + change, -most, most);
 }
 
 /* How far a joint is out of range; one is twice the margin. */
@@ -80,6 +91,15 @@ static void note_slip(rt_core *core, int j, double error, int usable) {
   g->slipping[j] = 0;
 }
 
+/* A velocity has changed by so much within a tick, as is seen once in a period. */
+static void note_change(rt_core *core, int j, double change, double period) {
+  const rt_supervisor *s = &core->model->supervisor;
+  rt_guard *g = &core->guard;
+  const double share = period / s->leap_memory;
+  g->usual[j] += (share < 1.0 ? share : 1.0) * (change * change - g->usual[j]);
+  g->leap[j] = rt_clip(s->leap * sqrt(g->usual[j]), s->least_leap, s->jump[j]);
+}
+
 /* Whether a joint repeats itself although it must move. */
 static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
   const rt_supervisor *s = &core->model->supervisor;
@@ -91,16 +111,15 @@ static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
   g->same_v[j] = same_v ? g->same_v[j] + 1 : 0;
   if (same_q && same_v && g->still[j] == 0) {
     g->start_torque[j] = sent;
-    g->stopped[j] = g->waiting[j] > 0;
+    g->stopped[j] = g->waiting[j] > 0 || g->leapt[j] == 1; /* a second leap takes the first one back */
     if (!g->stopped[j]) g->coast[j] = v;
   }
   g->still[j] = same_q && same_v ? g->still[j] + 1 : 0;
   if (!g->still[j]) return 0;
-  /* What the torque would have done to it meanwhile; once it is known to be dead, the brake. */
+  /* What the torque would have done to it meanwhile; once it is known to be dead, the ideal robot says it. */
   const int lasts = g->still[j] >= s->still_ticks;
-  const double more = sent - g->start_torque[j], faster = core->model->timestep * more / s->inertia[j];
-  const double coast = g->coast[j] + (lasts && g->stopped[j] ? -s->brake * g->coast[j] : isfinite(more) ? faster : 0.0);
-  g->coast[j] = rt_clip(coast, -s->fastest[j], s->fastest[j]);
+  const double more = sent - g->start_torque[j];
+  if (!(lasts && g->stopped[j]) && isfinite(more)) rt_drive(core, j, core->model->timestep * more / s->inertia[j]);
   g->stopped[j] = g->stopped[j] || (lasts && fabs(more) > s->held[j]);
   return lasts && g->stopped[j];
 }
@@ -124,13 +143,18 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
   const int anew = finite && (gone || step > s->probation);
   const double ahead = (double)((step < s->probation ? step : s->probation) - 1);
   const double centre = anew ? q : *expected_q + ahead * dt * *expected_v;
-  note_slip(core, j, finite ? q - centre : g->error[j], finite && !anew);
+  const int dies = g->still[j] && g->stopped[j]; /* where it is believed to be may move, but not what it reports */
+  note_slip(core, j, finite ? q - centre : g->error[j], finite && !anew && !dies);
   q = finite ? raw_q - g->offset[j] : centre;
   const double error = q - centre;
   const int jumped = finite && !anew && fabs(v - *expected_v) > s->jump[j] * (double)step;
-  if (jumped) g->coast[j] = *expected_v;
+  const double change = finite && !anew ? v - *expected_v : 0.0;
+  const int leapt = fabs(change) > g->leap[j] * (double)step;
+  if (leapt) g->coast[j] = *expected_v;
   g->waiting[j] = jumped ? s->probation : (g->waiting[j] > step ? g->waiting[j] - step : 0);
   const int dead = note_repeats(core, j, raw_q, raw_v, sent);
+  note_change(core, j, g->still[j] ? sqrt(g->usual[j]) : rt_clip(change, -s->jump[j], s->jump[j]), dt);
+  g->leapt[j] = (unsigned char)(leapt ? (g->leapt[j] ? 2 : 1) : 0);
   const double near = (g->same_v[j] >= s->still_ticks ? s->constant : 1.0) * s->far[j];
   int far = finite && fabs(error) > near * (double)(step < 3 ? step : 3) && g->slipping[j] == 0;
   const double missed = (double)g->same_q[j] * dt * fabs(v); /* what a position that repeats should have moved by */
@@ -151,7 +175,8 @@ static verdict judge(rt_core *core, int j, int64_t step, double sent) {
   g->contrary[j] = contrary ? g->contrary[j] + 1 : 0;
   g->now[j] = trusted ? q : centre;
   g->now[n + j] = far && !stuck ? g->rebuilt[n + j] : v;
-  const verdict found = {!finite || g->slipping[j] > 0 || g->waiting[j] > 0 || far || dead,
+  const int repeats = g->still[j] && g->stopped[j];
+  const verdict found = {!finite || g->slipping[j] > 0 || g->waiting[j] > 0 || far || dead || repeats,
                          far && !dead,
                          !finite,
                          stuck,
@@ -200,9 +225,10 @@ static void sort_out(rt_core *core, int64_t step) {
     const int unknown = m.suspect && !(lasting && m.rebuilt);
     const int driven = lasting && m.contrary; /* by the controller's own damping */
     g->blind[j] = (lasting && m.dead) || driven;
+    g->dead[j] = lasting && m.dead && g->still[j];
     g->suspect[j] = unknown && !g->blind[j];
     g->fault[j] = (lasting && !g->blind[j]) || lasting_torque || m.slipped;
-    if (lasting && m.dead && g->still[j]) g->now[n + j] = g->coast[j];
+    if (g->dead[j]) g->now[n + j] = g->coast[j];
     /* A wrong velocity passes for a right one now and then: it is rebuilt until all suspicion is gone. */
     g->distrusted[j] = (g->distrusted[j] || (m.disagree && lasting)) && g->level[j] > 0.0;
     if (g->distrusted[j]) g->now[n + j] = g->rebuilt[n + j];
@@ -216,7 +242,7 @@ static void sort_out(rt_core *core, int64_t step) {
     if (saturated) codes |= RT_SATURATED;
     any_bad = any_bad || m.suspect || wrong;
     any_level = any_level || g->level[j] != 0.0 || g->level[n + j] != 0.0;
-    idle = idle && g->offset[j] == 0.0 && !g->waiting[j] && !g->slipping[j] && !g->still[j];
+    idle = idle && g->offset[j] == 0.0 && !g->waiting[j] && !g->slipping[j] && !g->still[j] && !g->leapt[j];
     hidden = hidden || unknown || driven;
     contrary += m.contrary;
   }
@@ -238,6 +264,7 @@ static void sort_out(rt_core *core, int64_t step) {
     memset(g->suspect, 0, (size_t)n);
     memset(g->fault, 0, (size_t)n);
     memset(g->blind, 0, (size_t)n);
+    memset(g->dead, 0, (size_t)n);
     codes = 0;
   }
   x->report_codes = codes;
@@ -253,7 +280,7 @@ static int as_expected(const rt_core *core) {
   int torques_near = 1;
   for (int j = 0; j < n; j++) {
     const int near = fabs(g->now[j] - g->expected[j]) <= s->far[j] &&
-                     fabs(g->now[n + j] - g->expected[n + j]) <= s->jump[j];
+                     fabs(g->now[n + j] - g->expected[n + j]) <= g->leap[j];
     if (!near) return 0;
     const double off = fabs(g->now[2 * n + j] - g->expected[2 * n + j]);
     torques_near = torques_near && off <= (s->watching ? INFINITY : s->tolerance[j]);
@@ -278,9 +305,17 @@ void rt_reports_take(rt_core *core, int64_t step) {
     for (int j = 0; j < n; j++) g->now[2 * n + j] = x->reports ? newest_sent(core)[j] : 0.0;
   x->reports++;
   int simple = x->calm && step == 1 && as_expected(core);
+  for (int j = 0; j < n; j++) { /* a joint that repeats itself is looked at for a while */
+    if (simple && g->now[n + j] == g->expected[n + j] && g->now[j] == g->last_position[j]) {
+      simple = 0;
+      x->watch = s->look;
+    }
+    g->last_position[j] = g->now[j];
+  }
   if (simple && x->reports % s->look == 0) { /* now and then: does a joint repeat itself or leave its range? */
     for (int j = 0; j < n; j++) {
       if (g->now[j] == g->before[j] || g->now[n + j] == g->before[n + j] || beyond(core, j) > 0.0) simple = 0;
+      note_change(core, j, g->now[n + j] - g->expected[n + j], (double)s->look * core->model->timestep);
     }
     memcpy(g->before, g->now, sizeof(double) * (size_t)(3 * n));
     if (!simple) x->watch = s->look; /* look at every report until the next time */

@@ -25,6 +25,7 @@ void rt_guard_reset(rt_core *core) {
   rt_clock_reset(&x->clock);
   rt_reports_reset(core);
   rt_force_reset(core);
+  rt_blind_reset(core);
   memset(g->squares, 0, sizeof(double) * (size_t)(2 * n));
   for (int j = 0; j < n; j++) {
     g->gain[j] = g->bad_for[j] = g->at_limit[j] = g->rested[j] = g->whole_gain[j] = g->last[j] = 0.0;
@@ -81,8 +82,7 @@ static void advance(rt_core *core, const int *trusted, const int *out, const int
     const double next = fades ? g->gain[j] - s->fade : (trusted[j] ? g->gain[j] + g->ramp[j] : g->gain[j]);
     if (fades && g->gain[j] > 0.0) g->ramp[j] = s->recovery;
     g->gain[j] = rt_clip(next, 0.0, 1.0);
-    const double less = g->state->wild ? s->off : s->fade;
-    g->nominal_gain[j] = rt_clip(g->nominal_gain[j] + (g->blind[j] ? -less : s->recovery), 0.0, 1.0);
+    g->nominal_gain[j] = rt_clip(g->nominal_gain[j] + (g->blind[j] ? -s->off : s->recovery), 0.0, 1.0);
     full = full && g->nominal_gain[j] == 1.0 && g->gain[j] == 1.0 && trusted[j] && g->at_limit[j] == 0.0;
   }
   g->state->full = full;
@@ -117,7 +117,7 @@ static void braked(const rt_core *core, const double *nominal, double *torque) {
   double matrix[RT_MOST_JOINTS * RT_MOST_JOINTS], acceleration[RT_MOST_JOINTS] = {0};
   int seeing[RT_MOST_JOINTS], count = 0;
   for (int j = 0; j < n; j++) {
-    acceleration[j] = g->blind[j] ? -rate * v[j] : 0.0;
+    acceleration[j] = g->blind[j] ? rt_clip(-rate * v[j], -s->halt, s->halt) : 0.0;
     if (!g->blind[j]) seeing[count++] = j;
   }
   rt_inverse_dynamics(robot, q, v, acceleration, torque);
@@ -202,6 +202,7 @@ static void careful(rt_core *core, const double *given, const double *asked, dou
   const int n = core->model->robot.n;
   double nominal[RT_MOST_JOINTS], found[RT_MOST_JOINTS];
   int trusted[RT_MOST_JOINTS], limited[RT_MOST_JOINTS], out[RT_MOST_JOINTS], tripped = 0, spoilt = 0, ramping = 0;
+  if (x->ended) rt_blind_window(core);
   const int usable = usable_nominal(core, given, nominal), old = stale(core);
   double whole[RT_MOST_JOINTS];
   memcpy(whole, nominal, sizeof(double) * (size_t)n);
@@ -241,6 +242,7 @@ static void score(rt_core *core) {
   rt_guard_state *x = g->state;
   const int n = model->robot.n;
   int begins = x->score_count < 0;
+  x->ended = 0;
   if (!begins) {
     for (int j = 0; j < n; j++) g->sums[j] += g->now[2 * n + j];
     begins = ++x->score_count == s->window;
@@ -250,10 +252,14 @@ static void score(rt_core *core) {
         acceleration[j] = (g->now[n + j] - g->from[n + j]) / s->score_period;
         middle[j] = 0.5 * (g->now[j] + g->from[j]);
         speed[j] = 0.5 * (g->now[n + j] + g->from[n + j]);
+        g->window_motion[j] = middle[j];
+        g->window_motion[n + j] = speed[j];
+        g->window_motion[2 * n + j] = acceleration[j];
+        g->window_torque[j] = g->sums[j] / s->window;
       }
       rt_inverse_dynamics(&model->robot, middle, speed, acceleration, needed);
       for (int j = 0; j < n; j++) {
-        needed[j] = g->sums[j] / s->window - needed[j]; /* what was lost */
+        needed[j] = g->window_torque[j] - needed[j]; /* what was lost */
         g->window_correction[j] = g->sums[n + j] / s->window;
         g->window_left[j] = needed[j] - g->window_correction[j];
       }
@@ -266,14 +272,33 @@ static void score(rt_core *core) {
     }
   }
   if (begins) {
-    const int ended = x->score_count > 0;
+    x->ended = x->score_count > 0;
     x->score_count = 0;
     x->broken = 0;
     memset(g->sums, 0, sizeof(double) * (size_t)(2 * n));
     memcpy(g->from, g->now, sizeof(double) * (size_t)(3 * n));
-    if (ended) rt_force_window(core);
+    if (x->ended) {
+      rt_force_window(core);
+      rt_blind_note(core);
+    }
   }
   for (int j = 0; j < n; j++) g->sums[n + j] += g->last[j];
+}
+
+/* Joints whose encoders are dead move as the ideal robot's would. */
+static void drive_unseen(rt_core *core, const double *sent) {
+  const rt_guard *g = &core->guard;
+  const int n = core->model->robot.n;
+  double torque[RT_MOST_JOINTS], answer[RT_MOST_JOINTS];
+  int any = 0;
+  for (int j = 0; j < n; j++) {
+    any = any || g->dead[j];
+    torque[j] = sent[j] - g->whole_gain[j] * g->last[j];
+  }
+  if (!any) return;
+  rt_forward_dynamics(&core->model->robot, g->now, g->now + n, torque, answer);
+  for (int j = 0; j < n; j++)
+    if (g->dead[j]) rt_drive(core, j, core->model->timestep * answer[j]);
 }
 
 void rt_guard_correct(rt_core *core, const double *nominal, double *sent) {
@@ -303,6 +328,7 @@ void rt_guard_correct(rt_core *core, const double *nominal, double *sent) {
   } else {
     careful(core, nominal, NULL, sent);
   }
+  drive_unseen(core, sent);
   score(core);
   rt_reports_sent(core, sent);
   x->health = x->codes | rt_bare_health(core);

@@ -24,6 +24,9 @@ MEMORY = 2.0
 """Time over which what is missed is averaged [s]."""
 DOUBT = 0.2
 """Share of a new window in how much worse blind joints are explained than those that could be seen."""
+GONE, ANYWHERE = 15.0, (0.3, 2.0)
+"""Where that is so many times worse, a joint is not where it was believed to be at all, and looked for that far around
+[rad, rad/s]."""
 NUDGES = (1e-3, 1e-2, 1e-1)
 """Steps of the derivatives [rad, rad/s, rad/s²]."""
 
@@ -51,6 +54,7 @@ class BlindJoints:
         self._step = np.eye(3 * n)  # of position, velocity and acceleration through a window
         self._step[index, n + index] = self._step[n + index, 2 * n + index] = period
         self._step[index, 2 * n + index] = 0.5 * period**2
+        self._anywhere = np.repeat(np.square([*ANYWHERE, 0.0]), n)
         self._most = np.repeat(np.square([*LOST, np.inf]), n)
         self._newest = np.zeros((BEFORE + 1, *shape))
         self._calm = np.zeros((*shape[:-1], 1), dtype=np.int64)  # windows in a row in which all could be seen
@@ -112,7 +116,7 @@ class BlindJoints:
         felt = np.matmul(reach, np.swapaxes(rows, -1, -2))
         distance = np.sum(lacking * np.linalg.solve(felt + noise, lacking[..., None])[..., 0], axis=-1) / n
         self._doubt = np.where(kept.any(axis=-1), self._doubt + DOUBT * (distance - self._doubt), 1.0)
-        total = felt + np.maximum(1.0, self._doubt)[..., None, None] * noise
+        total = felt + np.clip(self._doubt, 1.0, GONE)[..., None, None] * noise
         gain = np.swapaxes(np.linalg.solve(total, reach), -1, -2)
         began = np.asarray(new.any(axis=-1))  # in the middle of that window
         gain = np.where(began[..., None, None], 0.0, gain)
@@ -141,7 +145,10 @@ class BlindJoints:
         covariance = self._step @ covariance @ self._step.T
         spread = np.diagonal(covariance, axis1=-2, axis2=-1)
         share = np.sqrt(np.minimum(1.0, self._most / np.maximum(spread, 1e-12)))
-        return np.asarray(covariance * share[..., :, None] * share[..., None, :])
+        covariance = covariance * share[..., :, None] * share[..., None, :]
+        gone = np.tile(blind, 3) & (self._doubt > GONE)[..., None]
+        covariance[..., np.arange(3 * n), np.arange(3 * n)] += np.where(gone, self._anywhere, 0.0)
+        return np.asarray(covariance)
 
     def _rows(self, blind: Array, motion: Array, torque: Array, robot: Callable[[Array], Array]) -> tuple[Array, Array]:
         """Derivatives of the needed torque by blind joints' motion (..., n, 3 n), and the torque that is lacking."""

@@ -246,6 +246,7 @@ typedef struct {
   double leap, least_leap, leap_memory; /* times what is usual, [rad/s], [s] */
   int blind_before;          /* windows */
   double blind_place, blind_speed, lost_place, lost_speed; /* [rad], [rad/s], [rad], [rad/s] */
+  double blind_gone, gone_place, gone_speed; /* times, [rad], [rad/s] */
   double blind_rate, blind_noise, blind_least, blind_doubt; /* see loop/guard/blind_joints.py */
   double blind_nudge[3];     /* [rad], [rad/s], [rad/s2] */
   double ramp, recovery, fade, off; /* of the gain, a tick */

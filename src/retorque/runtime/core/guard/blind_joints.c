@@ -97,6 +97,8 @@ static void go_ahead(const rt_core *core, const int *joints, int m, double *p) {
       p[a * wide + c] *= share;
       p[c * wide + a] *= share;
     }
+    const double around = a < m ? s->gone_place : s->gone_speed;
+    if (g->state->blind_doubt > s->blind_gone) p[a * wide + a] += around * around;
   }
 }
 
@@ -164,7 +166,7 @@ void rt_blind_window(rt_core *core) {
   for (int i = 0; i < n; i++) distance += lacking[i] * solved[i] / n;
   double *doubt = &g->state->blind_doubt;
   *doubt = any_known ? *doubt + s->blind_doubt * (distance - *doubt) : 1.0;
-  const double more = *doubt > 1.0 ? *doubt : 1.0;
+  const double more = rt_clip(*doubt, 1.0, s->blind_gone);
   for (int k = 0; k < n * n; k++) total[k] = felt[k] + more * noise[k];
   rt_cholesky(total, n);
   solve_columns(total, n, wide, reach, gain);

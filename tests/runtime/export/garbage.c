@@ -41,9 +41,14 @@ int main(int argc, char **argv) {
   double time = 0.0;
   long wrong = 0, quiet = 0;
   int have = 0;
+  uint64_t dead = 0; /* joints whose encoders die within a quiet spell */
+  double stuck[N] = {0.0};
   for (long tick = 0; tick < ticks; tick++) {
     double q[N], v[N], torque[N], nominal[N], sent[N];
-    if (quiet == 0 && uniform() < 0.002) quiet = 500; /* spells without garbage: there is something to learn */
+    if (quiet == 0 && uniform() < 0.002) {
+      quiet = 500; /* spells without garbage: there is something to learn */
+      dead = uniform() < 0.5 ? 0 : bits() & bits();
+    }
     const int calm = quiet > 0;
     quiet -= calm;
     for (int j = 0; j < N; j++) {
@@ -52,6 +57,8 @@ int main(int argc, char **argv) {
                               0.1 * model->supervisor.limit[j] * sin(phase), 0.1 * model->supervisor.limit[j] * sin(phase)};
       q[j] = calm ? sane[0] : garbage(sane[0]);
       v[j] = calm ? sane[1] : garbage(sane[1]);
+      if (!(calm && quiet < 250 && (dead >> j & 1))) stuck[j] = q[j];
+      if (q[j] != stuck[j] && calm) q[j] = stuck[j], v[j] = 0.0;
       torque[j] = calm ? sane[2] : garbage(sane[2]);
       nominal[j] = calm ? sane[3] : garbage(sane[3]);
     }

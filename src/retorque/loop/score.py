@@ -103,9 +103,8 @@ class Score:
         acceleration = (report[1] - self._from[1]) / self.period
         middle, speed = 0.5 * (report[:2] + self._from[:2])
         torque, self.mean_correction = self._sums / self._window
-        needed = self._body.inverse_dynamics(middle, speed, acceleration)
         self.motion, self.torque = np.stack([middle, speed, acceleration]), torque
-        lost = torque - needed
+        lost = torque - self._body.inverse_dynamics(*self.motion)
         self.left = left = lost - self.mean_correction
         self.good = good = ~self._broken & np.isfinite(left).all(axis=-1)
         rate = self._rate * good[..., None]

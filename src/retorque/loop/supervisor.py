@@ -269,7 +269,7 @@ class Supervisor(Adapter):
 
     def _careful(self, nominal: Array, asked: Array | None) -> Array:
         """The torque where something is not as it should be, joint by joint."""
-        if self.score.ended and self._reports.dead.any():
+        if self.score.ended and self._reports.dead.any() and not self._faults:
             self._look_for_unseen()
         whole, usable = self._nominal(nominal)
         nominal = self._seen(whole)

@@ -12,7 +12,7 @@ import pytest
 from retorque.adapt import make
 from retorque.adapt.default.adapter import LATELY, REST, SETTLED, STRADDLE, SURPRISED, SUSPECT, YOUNG, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
-from retorque.adapt.default.onset import WATCHED
+from retorque.adapt.default.onset import IDEAL_FOR, TURNS, WATCHED, Onset
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
 from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.loop.adapter import Adapter
@@ -280,6 +280,38 @@ def test_a_push_in_the_first_moments_is_no_sign_of_a_hidden_robot() -> None:
     adapter._onset._ideal_for[:] = [0.1, 0.1, 0.0]  # the last never looked like the ideal robot
     screen(adapter, [400.0, 400.0, 400.0])
     np.testing.assert_array_equal(adapter._evidence, [-8.0, 8.0, 8.0])
+
+
+def test_a_robot_that_has_looked_ideal_in_motion_and_no_more_does_is_touched() -> None:
+    step = 0.01
+    onset, ideal, hidden = Onset(4, step), np.full(4, -8.0), np.full(4, 8.0)
+    moving = np.array([True, True, False, True])  # the third shows nothing of itself
+    for k in range(round(1.2 * IDEAL_FOR / step)):
+        late = np.where([False, False, False, k < 30], hidden, ideal)  # the last looked hidden a moment ago
+        assert not onset.turns(late, moving).any()
+    once = onset.turns(np.where([True, False, True, True], hidden, ideal), moving)
+    np.testing.assert_array_equal(once, [True, False, False, False])
+    for _ in range(3):  # a moment's doubt does not make it another robot
+        onset.turns(ideal, moving)
+    assert onset.turns(hidden, moving)[0]
+    turned = [onset.turns(hidden, moving)[0] for _ in range(round(2.0 * TURNS / step))]
+    assert turned[0] and not turned[-1]
+    onset.turns(ideal, moving)
+    assert not onset.turns(hidden, moving).any()
+
+
+def test_a_small_lean_on_an_ideal_robot_is_not_learnt() -> None:
+    robot = Robot.load("z1")
+    world = replace(WORLDS["lean-nothing"], duration=7.0)
+    task = WorldTask(robot, world, 4, 1004)
+    made: list[Default] = []
+
+    def supervised(truth: object) -> Adapter:
+        made.append(Default(robot, 4, world.timestep, task.adapter_seed))
+        return Supervisor(made[0])
+
+    error = joint_error(task.adapted(supervised), task.ideal())
+    assert made[0].disputed.sum() >= 3 and (error < 0.1).sum() >= 3
 
 
 def test_a_robot_that_only_trembles_stands_still() -> None:

@@ -193,7 +193,8 @@ class Default(TamRecursive):
         self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
         shared = self._touching | (before > SURPRISED) | (ripe & ~moving)
         sudden = ((distance > SUSPECT) & shared) | (seen & ~self._held)
-        begins = usable & ~self.disputed & (sudden | creeping) & (self._own_since > STRADDLE)
+        turned = self._onset.turns(self._evidence, moving) & (self._own_since > PROBATION)
+        begins = usable & ~self.disputed & (sudden | creeping | turned) & (self._own_since > STRADDLE)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
@@ -209,9 +210,7 @@ class Default(TamRecursive):
             self._filter.mean[back] = self._snapshots.means[age, back]
             self._filter.root[back] = self._snapshots.roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
-        rash = (
-            self._onset.weigh(self._evidence) & begins & (self._snapshots.kept < DELAYED)
-        )  # no estimate to go back to yet
+        rash = self._onset.rash & begins & (self._snapshots.kept < DELAYED)  # no estimate to go back to yet
         self._evidence = np.where(rash, np.minimum(self._evidence, self._snapshots.evidence[0]), self._evidence)
         if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)

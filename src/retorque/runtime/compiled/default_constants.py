@@ -89,6 +89,8 @@ def default_constants(adapter: Default) -> Constants:
         "watched": onset.WATCHED,
         "convinced": onset.CONVINCED,
         "ideal": onset.IDEAL,
+        "ideal_run": onset.IDEAL_FOR,
+        "turns": onset.TURNS,
         "counted": default.COUNTED,
         "made_good": default.MADE_GOOD,
         "pause": default.PAUSE,

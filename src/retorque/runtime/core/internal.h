@@ -186,7 +186,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 typedef struct {
   int64_t disputed, held, kept, under_touch, walked, known, counted;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
-  double rising_for, hidden_for, ideal_for, watched, weighed_for, lately, pause;
+  double rising_for, hidden_for, ideal_for, ideal_run, watched, weighed_for, lately, pause;
 } rt_default_state;
 
 typedef struct {

@@ -156,7 +156,7 @@ typedef struct {
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
-  double abrupt, watched, convinced, ideal, counted, made_good, pause; /* [s] */
+  double abrupt, watched, convinced, ideal, ideal_run, turns, counted, made_good, pause; /* [s] */
   double lately_share;       /* of a new distance in the smoothed one */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still, quick;       /* [rad/s] */

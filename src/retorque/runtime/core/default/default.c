@@ -320,6 +320,19 @@ static void forget_noise(rt_core *core, int crept) {
   }
 }
 
+/* Whether a robot that has looked like the ideal one is so no more. */
+static int turns(rt_core *core, int moving) {
+  const rt_default *d = &core->model->defaults;
+  rt_default_state *s = core->defaults.state;
+  const int hidden = core->recursive.state->evidence > 0.0;
+  const double step = step_of(core->model);
+  s->hidden_for = hidden ? s->hidden_for + step : 0.0;
+  if (!hidden) s->ideal_for += step;
+  if (!hidden && moving) s->ideal_run += step;
+  if (s->hidden_for > d->turns) s->ideal_run = 0.0;
+  return hidden && s->hidden_for <= d->turns && s->ideal_run > d->ideal_run;
+}
+
 /* Decide what an equation is worth; `innovation` and `spread` may be made anew. */
 void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double *spread) {
   const rt_model *model = core->model;
@@ -347,7 +360,8 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const int shared = r->state->touching || before > d->surprised || (ripe && !moving);
   const int sudden = (distance > d->suspect && shared) || (seen && !s->held);
   const int settled = s->own_since > d->straddle; /* else equations average over the correction's own jump */
-  const int begins = usable && !s->disputed && (sudden || creeping) && settled;
+  const int turned = turns(core, moving) && s->own_since > d->probation;
+  const int begins = usable && !s->disputed && (sudden || creeping || turned) && settled;
   const int wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);
   if (wrong) { /* the last explanation is taken back */
@@ -367,9 +381,6 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
     copy(&earlier, &r->filter);
   }
   if (begins) forget_noise(core, !sudden);
-  const int hidden = r->state->evidence > 0.0;
-  s->hidden_for = hidden ? s->hidden_for + step_of(model) : 0.0;
-  s->ideal_for += hidden ? 0.0 : step_of(model);
   if (begins && s->kept < d->delayed && s->hidden_for <= d->convinced && s->ideal_for > d->ideal)
     r->state->evidence = less(r->state->evidence, p->old_evidence[0]); /* it was the push itself */
   if (begins || lasts || astray) {

@@ -303,7 +303,7 @@ def test_a_robot_that_has_looked_ideal_in_motion_and_no_more_does_is_touched() -
 def test_a_small_lean_on_an_ideal_robot_is_not_learnt() -> None:
     robot = Robot.load("z1")
     world = replace(WORLDS["lean-nothing"], duration=7.0)
-    task = WorldTask(robot, world, 4, 1004)
+    task = WorldTask(robot, world, 4, 1010)
     made: list[Default] = []
 
     def supervised(truth: object) -> Adapter:
@@ -311,7 +311,7 @@ def test_a_small_lean_on_an_ideal_robot_is_not_learnt() -> None:
         return Supervisor(made[0])
 
     error = joint_error(task.adapted(supervised), task.ideal())
-    assert made[0].disputed.sum() >= 3 and (error < 0.1).sum() >= 3
+    assert made[0].disputed.all() and error.max() < 0.1
 
 
 def test_a_robot_that_only_trembles_stands_still() -> None:

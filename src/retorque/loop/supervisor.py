@@ -396,7 +396,7 @@ class Supervisor(Adapter):
     def _sent(self, torque: Array) -> Array:
         """Score, count and log the tick, and remember what was sent."""
         dead = self._reports.dead
-        if dead.any():  # what the ideal robot's would do
+        if not self._reports.calm and dead.any():  # what the ideal robot's would do
             position, velocity, _ = self._reports.now
             answer = self._body.forward_dynamics(position, velocity, torque - self.gain * self.correction)
             self._reports.motion.drive(np.where(dead, self.timestep * answer, 0.0))

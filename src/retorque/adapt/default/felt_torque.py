@@ -34,6 +34,7 @@ class FeltTorque:
         Args:
             residual: torque that the estimate leaves unexplained (trials, n) [N·m].
             sound: (trials,) whether it comes from whole reports; else the torque stays as it is.
+            lost: (trials,) whether there are no reports at all of its time; the torque is forgotten.
         """
         use = sound[:, None]
         ahead = self._torque + np.where(use, self._period * self._rate, 0.0)

@@ -34,7 +34,7 @@ class Onset:
         self._rising_for = np.zeros(trials)
         self._hidden_for = np.zeros(trials)
         self._ideal_for = np.zeros(trials)
-        self._ideal_run = np.zeros(trials)  # without an end, until it looked hidden last
+        self._ideal_run = np.zeros(trials)  # in motion, since it last looked hidden for longer than TURNS
         self.watched = np.zeros(trials)
         """(trials,) how long a dispute is left undecided [s]."""
 

@@ -105,7 +105,8 @@ class MotionCheck:
         self._fastest = fastest
         self._slip = SLIP + 2.0 * timestep * fastest
         profile = profile_of(robot)
-        self.held = profile.friction_max + profile.bias_max + 0.02 * limit  # what rest can hide [N·m]
+        self.held = profile.friction_max + profile.bias_max + 0.02 * limit
+        """(n,) what rest can hide [N·m]."""
         self._settled = max(3, round(SETTLED / timestep))
         self.probation = max(3, round(PROBATION / timestep))
         """Ticks without a report after which a joint may be anywhere."""
@@ -200,8 +201,8 @@ class MotionCheck:
         missed = self._same_q * dt * np.abs(v)  # what a position that repeats should have moved by
         stuck_q = (self._same_q >= REPEATS) & (far | (missed > RESOLUTION)) | dead
         far |= stuck_q & ~dead
-        stopped = self._stopped
-        stopped |= stuck_q & (self._still > 0)
+        self._stopped |= stuck_q & (self._still > 0)
+        repeats = (self._still > 0) & self._stopped
         self._error = error
         self._lost = np.where(finite & ~stuck_q, 0, self._lost + step)
         trust_q = finite & ~stuck_q & (self._slipping == 0)
@@ -215,7 +216,7 @@ class MotionCheck:
             position=np.where(trust_q, q, centre),
             velocity=np.where(far & ~stuck_q, rate, v),
             rate=rate,
-            suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead | ((self._still > 0) & stopped),
+            suspect=~finite | (self._slipping > 0) | (self._waiting > 0) | far | dead | repeats,
             rebuilt=far & ~dead,
             missing=~finite,
             dead=stuck_q,

@@ -237,7 +237,7 @@ typedef struct {
   int64_t ticks, age, silent, fresh, health, codes;
   double held;        /* how long the nominal torque has not been finite [s] */
   /* reports */
-  int64_t reports, watch, calm, report_codes, in_range, wild;
+  int64_t reports, watch, calm, report_codes, in_range;
   double range_gain;
   int64_t sent_count;
   /* fading, force, score */

@@ -66,10 +66,12 @@ static void go_ahead(const rt_core *core, const int *joints, int m, double *p) {
   memset(p, 0, sizeof(double) * (size_t)(wide * wide));
   for (int a = 0; a < m; a++) {
     const int j = joints[a];
-    for (int b = 0; b < m && g->known[j]; b++)
+    for (int b = 0; b < m; b++) {
+      if (!g->known[j] || !g->known[joints[b]]) continue;
       for (int k = 0; k < 2; k++)
-        for (int l = 0; l < 2 && g->known[joints[b]]; l++)
+        for (int l = 0; l < 2; l++)
           p[(k * m + a) * wide + l * m + b] = g->place_covariance[(k * n + j) * 2 * n + l * n + joints[b]];
+    }
     if (!g->known[j]) {
       const double gone = s->blind_speed * (double)g->still[j] * core->model->timestep;
       p[a * wide + a] = s->blind_place * s->blind_place + gone * gone;

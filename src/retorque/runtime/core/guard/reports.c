@@ -49,7 +49,7 @@ void rt_reports_reset(rt_core *core) {
     g->leap[j] = s->jump[j];
     g->last_position[j] = NAN;
   }
-  x->reports = x->watch = x->calm = x->report_codes = x->sent_count = x->wild = 0;
+  x->reports = x->watch = x->calm = x->report_codes = x->sent_count = 0;
   x->in_range = 1;
   x->range_gain = 1.0;
 }
@@ -246,8 +246,8 @@ static void sort_out(rt_core *core, int64_t step) {
     hidden = hidden || unknown || driven;
     contrary += m.contrary;
   }
-  x->wild = contrary > s->wild * n; /* the velocities are wrong as a whole */
-  for (int j = 0; j < n && x->wild; j++) {
+  const int wild = contrary > s->wild * n; /* the velocities are wrong as a whole */
+  for (int j = 0; j < n && wild; j++) {
     g->blind[j] = hidden = 1;
     g->suspect[j] = 0;
     if (g->level[n + j] <= s->bridge + 1e-9 && g->offset[j] == 0.0) g->fault[j] = 0;

@@ -247,14 +247,11 @@ static void score(rt_core *core) {
     for (int j = 0; j < n; j++) g->sums[j] += g->now[2 * n + j];
     begins = ++x->score_count == s->window;
     if (begins) {
-      double acceleration[RT_MOST_JOINTS], middle[RT_MOST_JOINTS], speed[RT_MOST_JOINTS], needed[RT_MOST_JOINTS];
+      double *middle = g->window_motion, *speed = middle + n, *acceleration = speed + n, needed[RT_MOST_JOINTS];
       for (int j = 0; j < n; j++) {
         acceleration[j] = (g->now[n + j] - g->from[n + j]) / s->score_period;
         middle[j] = 0.5 * (g->now[j] + g->from[j]);
         speed[j] = 0.5 * (g->now[n + j] + g->from[n + j]);
-        g->window_motion[j] = middle[j];
-        g->window_motion[n + j] = speed[j];
-        g->window_motion[2 * n + j] = acceleration[j];
         g->window_torque[j] = g->sums[j] / s->window;
       }
       rt_inverse_dynamics(&model->robot, middle, speed, acceleration, needed);
@@ -291,11 +288,9 @@ static void drive_unseen(rt_core *core, const double *sent) {
   const int n = core->model->robot.n;
   double torque[RT_MOST_JOINTS], answer[RT_MOST_JOINTS];
   int any = 0;
-  for (int j = 0; j < n; j++) {
-    any = any || g->dead[j];
-    torque[j] = sent[j] - g->whole_gain[j] * g->last[j];
-  }
+  for (int j = 0; j < n; j++) any = any || g->dead[j];
   if (!any) return;
+  for (int j = 0; j < n; j++) torque[j] = sent[j] - g->whole_gain[j] * g->last[j];
   rt_forward_dynamics(&core->model->robot, g->now, g->now + n, torque, answer);
   for (int j = 0; j < n; j++)
     if (g->dead[j]) rt_drive(core, j, core->model->timestep * answer[j]);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retorque.adapt.default.explanations import STRANGE_MASS, WARY, Explanations
+from retorque.adapt.default.explanations import BEHIND, STRANGE_MASS, WARY, Decision, Explanations
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.recursive.linear_model import LinearModel
 from retorque.adapt.recursive.square_root_filter import SquareRootFilter
@@ -35,13 +35,11 @@ def motion(robot: Robot, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     )
 
 
-def weigh(
-    robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False, slow: bool = False
-) -> Explanations:
+def weigh(robot: Robot, unexplained, seconds: float = 0.4, *, renewed: bool = False) -> Explanations:
     """Explanations after so much of a mismatch, with noise, renewed where they are hopeless."""
     rng = np.random.default_rng(5)
     body, found = RigidBody(robot), Explanations(robot, 1, STEP)
-    found.restart(np.array([True]), np.array([slow]))
+    found.restart(np.array([True]))
     for k in range(round(seconds / STEP)):
         q, qd, qdd = motion(robot, k * STEP)
         torque = body.inverse_dynamics(q, qd, qdd)
@@ -50,6 +48,10 @@ def weigh(
         if renewed:
             found.renew(np.array([0]))
     return found
+
+
+def decide(found: Explanations, carried, slow: bool = False) -> Decision:
+    return found.verdict(CERTAIN, carried, np.array([slow]))
 
 
 def payload_torque(robot: Robot, mass: float):
@@ -63,7 +65,7 @@ def payload_torque(robot: Robot, mass: float):
 def test_a_push_at_the_hand_is_no_payload_and_its_place_is_found(panda: Robot) -> None:
     force = np.array([12.0, -9.0, 4.0])
     found = weigh(panda, lambda body, q, *_: -force @ body.jacobian(panda.end_effector, q)[:, :3])
-    verdict = found.verdict(CERTAIN, np.array([1.0]))
+    verdict = decide(found, np.array([1.0]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
     assert found._hand.evidence[0] > max(found._arm.evidence[0], found._nothing.evidence[0])
 
@@ -82,10 +84,17 @@ def test_a_push_that_grew_and_keeps_its_size_is_told_from_one_that_wanders(panda
 
 @pytest.mark.parametrize("slow", [False, True])
 def test_what_came_slowly_is_a_payload_only_where_it_clearly_leads_a_steady_push(panda: Robot, slow: bool) -> None:
-    found = weigh(panda, payload_torque(panda, 2.0), 0.6, slow=slow)
-    assert found.verdict(CERTAIN, np.array([1.0])).payload[0]
+    found = weigh(panda, payload_torque(panda, 2.0), 0.6)
+    assert decide(found, np.array([1.0]), slow).payload[0]
     found._steady.evidence[0] = found.payload.evidence[0] - 0.5 * WARY
-    assert found.verdict(CERTAIN, np.array([1.0])).payload[0] != slow
+    assert decide(found, np.array([1.0]), slow).payload[0] != slow
+
+
+def test_what_a_steady_push_explains_clearly_better_is_no_payload(panda: Robot) -> None:
+    found = weigh(panda, payload_torque(panda, 2.0), 0.6)
+    for lead, own in ((0.5 * BEHIND, True), (2.0 * BEHIND, False)):
+        found._steady.evidence[0] = found.payload.evidence[0] + lead
+        assert decide(found, np.array([1.0])).payload[0] == own
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -100,21 +109,21 @@ def test_what_is_picked_up_under_another_mismatch_gets_a_chance_of_its_own(panda
         return pushed if len(begun) < 60 else carried(body, q, qd, qdd, torque)
 
     found = weigh(panda, unexplained, 1.6, renewed=again)
-    assert found.verdict(CERTAIN, np.array([1.0])).payload[0] == again
+    assert decide(found, np.array([1.0])).payload[0] == again
 
 
 def test_a_push_stays_one_however_often_it_is_weighed_again(panda: Robot) -> None:
     force = np.array([12.0, -9.0, 4.0])
     found = weigh(panda, lambda body, q, *_: -force @ body.jacobian(panda.end_effector, q)[:, :3], 3.0, renewed=True)
     assert found._weighed_for[0] < 2.9  # it was
-    verdict = found.verdict(CERTAIN, np.array([1.0]))
+    verdict = decide(found, np.array([1.0]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
 
 
 def test_a_push_at_the_middle_of_the_arm_is_found_there(panda: Robot) -> None:
     force = np.array([20.0, 15.0, -10.0])
     found = weigh(panda, lambda body, q, *_: -force @ body.jacobian(found_frame(panda), q)[:, :3])
-    verdict = found.verdict(CERTAIN, np.array([1.0]))
+    verdict = decide(found, np.array([1.0]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
     assert found._arm.evidence[0] > max(found._hand.evidence[0], found._nothing.evidence[0])
 
@@ -126,28 +135,28 @@ def found_frame(robot: Robot):
 @pytest.mark.parametrize("mass", (2.0, 0.7))
 def test_a_payload_is_no_push_and_its_mass_is_found(panda: Robot, mass: float) -> None:
     found = weigh(panda, payload_torque(panda, mass))
-    verdict = found.verdict(CERTAIN, np.array([0.3]))
+    verdict = decide(found, np.array([0.3]))
     assert verdict.payload[0] and verdict.joint[0] == -1
     assert found.payload.mean[0, 0] == pytest.approx(mass, abs=0.25)
 
 
 def test_what_is_not_carried_cannot_be_put_down(panda: Robot) -> None:
     found = weigh(panda, payload_torque(panda, -2.0))
-    assert not found.verdict(CERTAIN, np.array([0.3])).payload[0]
-    assert found.verdict(CERTAIN, np.array([2.5])).payload[0]
+    assert not decide(found, np.array([0.3])).payload[0]
+    assert decide(found, np.array([2.5])).payload[0]
 
 
 def test_what_is_put_down_may_weigh_a_little_more_than_was_thought(panda: Robot) -> None:
     found = weigh(panda, payload_torque(panda, -2.0))
     beyond = STRANGE_MASS * found._most_mass  # [kg]
     carried = np.array([2.0 - 1.5 * beyond])
-    assert found.verdict(CERTAIN, carried).payload[0]
+    assert decide(found, carried).payload[0]
     assert found._strangeness(np.array([2.2]))[0] == 0.0 < found._strangeness(carried)[0] < 3.0
 
 
 def test_drives_that_all_lose_strength_are_the_robots_own(panda: Robot) -> None:
     found = weigh(panda, lambda body, q, qd, qdd, torque: 0.15 * torque)
-    assert found.verdict(CERTAIN, np.array([0.3])).payload[0]
+    assert decide(found, np.array([0.3])).payload[0]
     assert found.payload.mean[0, -1] == pytest.approx(0.15, abs=0.05)
 
 
@@ -158,13 +167,13 @@ def test_one_joint_that_changes_is_told_from_a_touch(panda: Robot) -> None:
         return y
 
     found = weigh(panda, friction, seconds=2.0)
-    verdict = found.verdict(CERTAIN, np.array([0.3]))
+    verdict = decide(found, np.array([0.3]))
     assert verdict.joint[0] == 3 and not verdict.payload[0]
 
 
 def test_nothing_stays_undecided_or_over(panda: Robot) -> None:
     found = weigh(panda, lambda body, q, *_: np.zeros_like(q))
-    verdict = found.verdict(CERTAIN, np.array([0.3]))
+    verdict = decide(found, np.array([0.3]))
     assert not verdict.payload[0] and verdict.joint[0] == -1
     assert found.over[0]
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from retorque.adapt.default.explanations import Explanations
 from retorque.adapt.default.felt_torque import FeltTorque
+from retorque.adapt.default.ideal_mismatch import IdealMismatch
 from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.default.snapshots import Snapshots
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, VelocityFeedback
-from retorque.adapt.recursive.equation import Equation, averaged_equation
+from retorque.adapt.recursive.equation import SHARED, Equation, averaged_equation
 from retorque.adapt.tam.context import torque_unit
 from retorque.adapt.tam_recursive.adapter import MOST_OWN, TamRecursive
 from retorque.loop.belief import Belief
@@ -61,6 +62,8 @@ CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 DELAYED = 2
 """Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
+OWN_ODDS = 8.0
+"""Log odds that anything is hidden once something has been explained as the robot's own."""
 GAIN = 16.0
 """Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
@@ -116,6 +119,7 @@ class Default(TamRecursive):
         "_refuted",
         "_undo_mean",
         "_undo_root",
+        "_undo_evidence",
         "_felt",
         "_under_touch",
         "_walked",
@@ -124,6 +128,7 @@ class Default(TamRecursive):
         "_counted",
         "_pause",
         "_lately",
+        "_mismatch",
         "_feedback",
     )
     periods = (1e-3, 5e-3)
@@ -159,10 +164,13 @@ class Default(TamRecursive):
         self._weight, self._brief_weight = (
             min(1.0, self._stride / (samples - 1)) for samples in (self._samples, self._brief_samples)
         )
+        self._full_factor = SHARED * self._samples / self._stride  # noise factor of a full window
+        self._mismatch = IdealMismatch(self._scale, self.trials, self._step)
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
         self._undo_mean = np.zeros((self.trials, size))
         self._undo_root = np.zeros((self.trials, size, size))
+        self._undo_evidence = np.zeros(self.trials)
         self._explanations = Explanations(self.robot, self.trials, self._step)
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
@@ -199,6 +207,7 @@ class Default(TamRecursive):
         if wrong.any():  # the last explanation is taken back
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
             self._snapshots.overwrite(wrong, self._undo_mean, self._undo_root)
+            self._hold(wrong, self._undo_evidence)
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
@@ -219,7 +228,7 @@ class Default(TamRecursive):
         if begins.any():
             self._disputed_for[begins] = 0.0
             self._onset.begin(begins & ~wrong, at_first > SUSPECT)
-            self._explanations.restart(begins, self._onset.watched > 0.0)
+            self._explanations.restart(begins)
             self._under_touch[begins] = False
             self._calm_for[begins] = self._unseen_for[begins] = 0.0
             self._lately[begins] = 2.0 * SUSPECT
@@ -235,13 +244,15 @@ class Default(TamRecursive):
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST) & (self._own_since > STRADDLE)
+        shorter = max(1.0, equation.noise_factor / self._full_factor)
+        usual = equation.accepted & self._looks_ideal & (self._evidence < 0.0)
+        self._mismatch.learn(equation.torque - equation.ideal, shorter, usual)
         self._snapshots.keep(~self.disputed, self._filter.mean, self._filter.root, self._evidence, self._sizes)
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
     def _refresh(self) -> None:
         super()._refresh()
-        kept = np.minimum(self._evidence, self._snapshots.evidence[-DELAYED:].min(axis=0))
-        lasting = np.where(self._snapshots.kept >= DELAYED, kept, self._evidence)
+        lasting = np.where(self._snapshots.kept >= DELAYED, self._lasting_evidence, self._evidence)
         self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
 
     def observe(self, state: State) -> None:
@@ -286,6 +297,18 @@ class Default(TamRecursive):
         found: Array = (self._own_since <= MADE_GOOD) & ~self.disputed & (self._rest < REST)
         return found
 
+    @property
+    def _lasting_evidence(self) -> Array:
+        """(trials,) log odds that anything is hidden, as far as they are no younger than the kept estimates that count."""
+        least: Array = np.minimum(self._evidence, self._snapshots.evidence[-DELAYED:].min(axis=0))
+        return least
+
+    @property
+    def _looks_ideal(self) -> Array:
+        """(trials,) where the robot has shown that nothing is hidden."""
+        shown: Array = (self._snapshots.kept >= DELAYED) & (self._lasting_evidence < 0.0)
+        return shown
+
     def _explained(self, q: Array, qd: Array, qdd: Array, given: Array) -> Array:
         return self._inverse(self._estimate, q, qd, qdd, given=given)
 
@@ -324,15 +347,20 @@ class Default(TamRecursive):
 
     def _decide(self, equation: Equation, innovation: Array, spread: Array, weighed: Array, weight: float) -> None:
         """Weigh an equation of some trials (m,), worth so much of an independent one, and act on what is certain."""
-        part = spread[weighed]
+        left, part = innovation[weighed], spread[weighed]
+        own = self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
+        # A robot that hides nothing is known better than any estimate of it.
+        ideal = self._looks_ideal[weighed, None]
+        left = np.where(ideal, (equation.torque - equation.ideal)[weighed], left)
+        shorter = max(1.0, equation.noise_factor / self._full_factor)
+        own = np.where(ideal, shorter * self._mismatch.variance[weighed], own)
+        part = np.where(ideal[..., None], 0.0, part)
         noise = np.matmul(np.swapaxes(part, -1, -2), part)
         index = np.arange(self.robot.n)
-        noise[:, index, index] += (
-            self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
-        )
+        noise[:, index, index] += own
         self._explanations.take(
             weighed,
-            innovation[weighed],
+            left,
             noise,
             equation.position[weighed],
             equation.velocity[weighed],
@@ -341,7 +369,7 @@ class Default(TamRecursive):
             weight,
         )
         least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
-        verdict = self._explanations.verdict(least, self._carried())
+        verdict = self._explanations.verdict(least, self._carried(), self._onset.watched > 0.0)
         sure = np.zeros(self.trials, dtype=bool)
         sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
         sure &= self.disputed & (self._disputed_for > self._onset.watched)
@@ -403,8 +431,15 @@ class Default(TamRecursive):
         self._refuted[wrong] += 1.0
         opened &= ~wrong
         self._own_since[opened] = 0.0
+        self._undo_evidence[opened] = self._lasting_evidence[opened]
+        self._hold(opened, np.full(self.trials, OWN_ODDS))
         self._snapshots.overwrite(opened, self._filter.mean, self._filter.root)
         self.disputed &= ~opened
+
+    def _hold(self, which: Array, evidence: Array) -> None:
+        """In some trials (trials,) so much speaks for it that something is hidden (trials,), and has for a while."""
+        self._evidence = np.where(which, evidence, self._evidence)
+        self._snapshots.evidence[:, which] = evidence[which]
 
     def _note_rest(self) -> None:
         velocity = self.history.last(self._samples)[1]

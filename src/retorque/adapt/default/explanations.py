@@ -21,8 +21,9 @@ PUSH_MEMORY, PULSE_MEMORY = 2.5, 0.15
 """How long a push, and a blow that no wrench describes, keep their size and direction [s]."""
 SETTLING = 4.0
 """Log odds against a push's having just come to keep its size."""
-WARY = 6.0
-"""Log odds by which the robot's own change must lead a push that keeps its size, where it came slowly."""
+WARY, BEHIND = 6.0, 3.0
+"""Log odds by which the robot's own change must lead a push that keeps its size, where it came slowly, and by which it
+may be behind it, where it came at once."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
@@ -65,12 +66,11 @@ class Explanations:
         step: time between equations [s].
     """
 
-    remembered = ("_weighed_for", "_slow", "_nothing", "_hand", "_arm", "_anything", "_steady", "payload", "joints")
+    remembered = ("_weighed_for", "_nothing", "_hand", "_arm", "_anything", "_steady", "payload", "joints")
 
     def __init__(self, robot: Robot, trials: int, step: float):
         self.robot, self._step = robot, step
         self._weighed_for = np.zeros(trials)  # since all began anew [s]
-        self._slow = np.zeros(trials, dtype=bool)  # what came slowly may be a push that keeps its size
         self._body = RigidBody(robot)
         profile = profile_of(robot)
         limit = np.where(np.isfinite(robot.torque_limit), robot.torque_limit, 30.0 * profile.friction_max)
@@ -90,12 +90,11 @@ class Explanations:
         per_joint = np.stack([0.1 * np.ones(robot.n), profile.bias_max, profile.friction_max, profile.viscous_max], -1)
         self.joints = [Hypothesis(own, trials, np.inf, -4.0, step) for own in per_joint]
 
-    def restart(self, which: Array, slow: Array) -> None:
-        """A mismatch begins in these trials (trials,), and came slowly in these."""
+    def restart(self, which: Array) -> None:
+        """A mismatch begins in these trials (trials,)."""
         for hypothesis in self._all:
             hypothesis.restart(which)
         self._weighed_for[which] = 0.0
-        self._slow[which] = slow[which]
 
     def renew(self, which: Array) -> Array:
         """Where no own explanation has a chance any more, all get another one: something may have been picked up, or a
@@ -154,19 +153,21 @@ class Explanations:
         arm = self._body.jacobian(self._links, q)[..., :3, :]
         return -np.swapaxes(hand, -1, -2), -np.swapaxes(arm, -1, -2)
 
-    def verdict(self, least: Array, carried: Array) -> Decision:
+    def verdict(self, least: Array, carried: Array, slow: Array) -> Decision:
         """What holds against everything from outside, and against nothing at all.
 
         Args:
             least: log odds that are asked for (trials,).
             carried: mass that can be put down (trials,) [kg].
+            slow: (trials,) where it came slowly.
         """
         joints = np.array([h.evidence for h in self.joints])
         best = np.argmax(joints, axis=0)
         joint = np.max(joints, axis=0)
         payload = self.payload.evidence - self._strangeness(carried)
         best_own = np.maximum(payload, joint)
-        own = (best_own - self._outside > least) & ~(self._slow & (best_own - self._steady.evidence <= WARY))
+        ahead = best_own - self._steady.evidence
+        own = (best_own - self._outside > least) & (ahead > np.where(slow, WARY, -BEHIND))
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
     @property

@@ -81,6 +81,7 @@ static void lay_out_default(const rt_model *m, rt_default_part *p, carver *c) {
   p->undo_root = numbers(c, size * step);
   p->felt = numbers(c, 2 * n);
   p->drift = numbers(c, n);
+  p->mismatch = numbers(c, n);
   p->ideal_velocity = numbers(c, n);
   p->ideal_acceleration = numbers(c, n);
   p->asked = numbers(c, n);

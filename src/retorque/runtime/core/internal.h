@@ -186,7 +186,7 @@ static inline double rt_lasting(const rt_recursive_part *p, int j) {
 typedef struct {
   int64_t disputed, held, kept, under_touch, walked, known, counted;
   double disputed_for, calm_for, unseen_for, rest, fastest, since_snapshot, own_since, refuted;
-  double rising_for, hidden_for, ideal_for, ideal_run, watched, weighed_for, lately, pause;
+  double rising_for, hidden_for, ideal_for, ideal_run, watched, weighed_for, lately, pause, undo_evidence, mismatches;
 } rt_default_state;
 
 typedef struct {
@@ -196,6 +196,7 @@ typedef struct {
   double *undo_mean, *undo_root;      /* (step), (size, step) */
   double *felt;                       /* (2, n) torque from outside, and its rate */
   double *drift;                      /* (n) velocities, smoothed [rad/s] */
+  double *mismatch;                   /* (n) variance of what the ideal robot's equation leaves [(N m)^2] */
   double *ideal_velocity, *ideal_acceleration; /* (n) of the velocity feedback [rad/s], [rad/s2] */
   double *asked, *nominal, *asked_error, *nominal_error; /* (n) torques of the last tick, and how far reports are [N m] */
   double *ignored, *feedback;         /* (n) how long corrections were not sent [s], [N m] */

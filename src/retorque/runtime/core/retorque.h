@@ -152,11 +152,14 @@ typedef struct {
   double most_mass, reach, gone, settling, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
   double impossible;         /* deviations beyond what is carried at which nothing can have been put down */
   double strange_mass, strange_reach, strange_gain; /* deviations of what lies beyond these, in shares of them */
-  double hopeless, round, wary; /* log odds, [s], log odds */
+  double hopeless, round, wary, behind, own_odds; /* log odds, [s], log odds */
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */
   double abrupt, watched, convinced, ideal, ideal_run, turns, counted, made_good, pause; /* [s] */
+  double full_factor;        /* noise factor of a full window */
+  double mismatch_share;     /* of a new equation in the variance of the ideal robot's */
+  const double *mismatch_floor; /* (n) [(N m)^2] */
   double lately_share;       /* of a new distance in the smoothed one */
   double carried_share, carried_mass; /* what can be put down [kg] */
   double still, quick;       /* [rad/s] */

@@ -58,6 +58,7 @@ void rt_default_reset(rt_core *core) {
   memset(p->state, 0, sizeof *p->state);
   memset(p->felt, 0, sizeof(double) * (size_t)(2 * n));
   memset(p->drift, 0, sizeof(double) * (size_t)n);
+  memset(p->mismatch, 0, sizeof(double) * (size_t)n);
   for (int k = 0; k < d->snapshots; k++) {
     p->old_evidence[k] = model->recursive.first_evidence;
     for (int j = 0; j < 2 * n; j++) p->old_sizes[k * 2 * n + j] = INFINITY;
@@ -117,6 +118,50 @@ static double distance_now(rt_core *core, const rt_equation *e) {
   return distance_of(core, left, core->defaults.old_spread, e->factor);
 }
 
+/* Log odds that anything is hidden, as far as they are no younger than the kept estimates that count. */
+static double lasting_evidence(const rt_core *core) {
+  const rt_default *d = &core->model->defaults;
+  double least = core->recursive.state->evidence;
+  for (int k = d->snapshots - d->delayed; k < d->snapshots; k++) least = less(least, core->defaults.old_evidence[k]);
+  return least;
+}
+
+/* Evidence must have lasted to count. */
+double rt_default_evidence(const rt_core *core) {
+  const int early = core->defaults.state->kept < core->model->defaults.delayed;
+  return early ? core->recursive.state->evidence : lasting_evidence(core);
+}
+
+/* Whether the robot has shown that nothing is hidden. */
+static int looks_ideal(const rt_core *core) {
+  return core->defaults.state->kept >= core->model->defaults.delayed && lasting_evidence(core) < 0.0;
+}
+
+/* So much speaks for it that something is hidden, and has for a while. */
+static void hold_evidence(rt_core *core, double evidence) {
+  core->recursive.state->evidence = evidence;
+  for (int k = 0; k < core->model->defaults.snapshots; k++) core->defaults.old_evidence[k] = evidence;
+}
+
+/* How much noisier the window of an equation is than a full one. */
+static double shorter(const rt_core *core, const rt_equation *e) {
+  const double factor = e->factor / core->model->defaults.full_factor;
+  return factor > 1.0 ? factor : 1.0;
+}
+
+/* Learn how far equations are from the ideal robot's while a robot looks like it. */
+static void learn_mismatch(rt_core *core, const rt_equation *e) {
+  rt_default_part *p = &core->defaults;
+  if (!(e->accepted && looks_ideal(core) && core->recursive.state->evidence < 0.0)) return;
+  p->state->mismatches += 1.0;
+  const double first = 1.0 / p->state->mismatches, usual = core->model->defaults.mismatch_share;
+  const double rate = first > usual ? first : usual;
+  for (int j = 0; j < core->model->robot.n; j++) {
+    const double left = e->torque[j] - e->ideal[j];
+    p->mismatch[j] += rate * (left * left / shorter(core, e) - p->mismatch[j]);
+  }
+}
+
 /* What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning, unless even
  * the equation of now is not explained by it. */
 static void open_to(rt_core *core, int verdict, const rt_equation *e) {
@@ -134,6 +179,8 @@ static void open_to(rt_core *core, int verdict, const rt_equation *e) {
     return;
   }
   p->state->own_since = 0.0;
+  p->state->undo_evidence = lasting_evidence(core);
+  hold_evidence(core, core->model->defaults.own_odds);
   copy_to_kept(core);
   p->state->disputed = 0;
 }
@@ -237,9 +284,19 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
     usable = brief.accepted;
   }
   if (usable && s->disputed_for > d->brief_from) {
-    double noise[MOST * MOST];
-    rt_gram(spread, n, r->filter.size, r->filter.step, noise);
-    for (int j = 0; j < n; j++) noise[j * n + j] += r->noise[j] * (e->factor > 1.0 ? e->factor : 1.0) + r->total[j];
+    double noise[MOST * MOST], ideal_left[MOST];
+    if (looks_ideal(core)) { /* a robot that hides nothing is known better than any estimate of it */
+      memset(noise, 0, sizeof(double) * (size_t)(n * n));
+      for (int j = 0; j < n; j++) {
+        const double floor = d->mismatch_floor[j], variance = core->defaults.mismatch[j];
+        noise[j * n + j] = shorter(core, e) * (variance > floor ? variance : floor);
+        ideal_left[j] = e->torque[j] - e->ideal[j];
+      }
+      innovation = ideal_left;
+    } else {
+      rt_gram(spread, n, r->filter.size, r->filter.step, noise);
+      for (int j = 0; j < n; j++) noise[j * n + j] += r->noise[j] * (e->factor > 1.0 ? e->factor : 1.0) + r->total[j];
+    }
     rt_explanations_take(core, e, innovation, noise, weight);
     const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
@@ -367,6 +424,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   if (wrong) { /* the last explanation is taken back */
     copy(&undo, &r->filter);
     copy_to_kept(core);
+    hold_evidence(core, s->undo_evidence);
     s->refuted += 1.0;
     s->own_since = INFINITY;
   }
@@ -406,17 +464,9 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   s->counted = counts(core);
   r->state->contact = s->disputed;
   e->accepted = e->accepted && !s->disputed && !s->held && s->rest < d->rest && s->own_since > d->straddle;
+  learn_mismatch(core, e);
   keep_snapshots(core);
   r->state->health = s->disputed ? RT_SURPRISED : 0;
-}
-
-/* Evidence must have lasted to count. */
-double rt_default_evidence(const rt_core *core) {
-  const rt_default *d = &core->model->defaults;
-  double least = core->recursive.state->evidence;
-  if (core->defaults.state->kept < d->delayed) return least;
-  for (int k = d->snapshots - d->delayed; k < d->snapshots; k++) least = less(least, core->defaults.old_evidence[k]);
-  return least;
 }
 
 /* How far the network's word no longer counts, from 0 to 1. */

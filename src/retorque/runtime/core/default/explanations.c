@@ -229,9 +229,10 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
     if (evidence[JOINTS + j] > evidence[JOINTS + best]) best = j;
   const double joint = evidence[JOINTS + best], payload = evidence[PAYLOAD] - strangeness(core, carried);
   const double own = payload > joint ? payload : joint;
-  /* what came slowly may be a push that keeps its size */
-  const int steady = core->defaults.state->watched > 0.0 && !(own - evidence[STEADY] > core->model->defaults.wary);
-  if (!(own - outside > least) || steady) return -2;
+  /* what came slowly may be a push that keeps its size, and what it explains clearly better is one anyway */
+  const rt_default *d = &core->model->defaults;
+  const double ahead = core->defaults.state->watched > 0.0 ? d->wary : -d->behind;
+  if (!(own - outside > least && own - evidence[STEADY] > ahead)) return -2;
   return payload >= joint ? -1 : best;
 }
 

@@ -1,0 +1,44 @@
+"""How far equations of motion are from the ideal robot's while a robot looks like it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from retorque.work.array import Array
+
+MEMORY = 1.0
+"""Time over which it is learnt [s]."""
+FLOOR = 0.01
+"""Least that is ever believed, on the scale of the estimate's noise."""
+
+
+class IdealMismatch:
+    """Variance of the torques that the ideal robot's equation of motion leaves unexplained, in a batch of trials.
+
+    An estimate that allows for friction, payloads and drives is never as sure of a robot that hides nothing as the
+    ideal robot itself is: a touch that it takes a second to tell from a payload stands out a hundredfold there.
+
+    Args:
+        scale: torque that counts as one for the estimate's noise (n,) [N·m].
+        trials: robots served at once.
+        step: time between equations [s].
+    """
+
+    remembered = ("_variance", "_count")
+
+    def __init__(self, scale: Array, trials: int, step: float):
+        self._rate = step / MEMORY
+        self._floor = (FLOOR * scale) ** 2
+        self._variance = np.zeros((trials, len(scale)))
+        self._count = np.zeros(trials)
+
+    def learn(self, mismatch: Array, shorter: float, use: Array) -> None:
+        """Take in torques that are left (trials, n), of windows so much noisier than a full one, where used (trials,)."""
+        self._count += use
+        rate = np.maximum(self._rate, 1.0 / np.maximum(self._count, 1.0)) * use
+        self._variance += rate[:, None] * (mismatch * mismatch / shorter - self._variance)
+
+    @property
+    def variance(self) -> Array:
+        """Of a full window, (trials, n) [N²m²]."""
+        return np.maximum(self._variance, self._floor)

@@ -33,6 +33,10 @@ SETTLED = 0.01
 """A slipped position that has stayed for so long is a new zero [s]."""
 PROBATION = 0.02
 """A velocity that jumped is not believed before its position agrees for so long [s]."""
+SLOW, RESTLESS, RESTLESS_MEMORY, REPEATED = 0.05, 0.25, 15, 5.0
+"""Positions of a joint slower than the first [rad/s] that turn round from tick to tick, in more than the second of the
+last looks, of which the third counts, are noise that never rests, unless they repeat, which counts against it so many
+times. Where such numbers repeat after all, the encoder is dead, even at rest."""
 REPEATS = 5
 """Reports in a row that repeat a number before it counts as stuck."""
 STILL = 0.02
@@ -127,6 +131,7 @@ class MotionCheck:
         self._slipping, self._waiting, self._lost, self._same_q, self._same_v, self._still, self._contrary = counters
         self._stopped = np.zeros(shape, dtype=bool)
         self._leapt = np.zeros(shape, dtype=np.int64)  # leaps in a row
+        self._restless = zeros.copy()  # share of looks at which positions turn round
         self._usual = np.zeros(shape)  # mean square of a velocity's change within a tick
         self.leap = np.zeros(shape)
         """(..., n) a velocity that changes by more within a tick is looked at [rad/s]."""
@@ -138,6 +143,7 @@ class MotionCheck:
         self.offset[...] = 0.0
         self.relax(self._raw)
         self._usual[...] = (self.jump / LEAP) ** 2
+        self._restless[...] = 0.0
         self.leap[...] = self.jump
         self._lost[...] = self.probation
 
@@ -155,6 +161,13 @@ class MotionCheck:
         """Velocities have changed by so much (..., n) within a tick, as they are seen once in a period [s] to do."""
         self._usual += min(1.0, period / LEAP_MEMORY) * (np.square(change) - self._usual)
         self.leap[...] = np.minimum(self.jump, np.maximum(LEAST_LEAP, LEAP * np.sqrt(self._usual)))
+
+    def note_restlessness(self, positions: Array, velocity: Array) -> None:
+        """The last three positions (3, ..., n), oldest first, of joints with a velocity (..., n): do they turn round?"""
+        earlier, last, now = positions
+        turns = ((now > last) & (last < earlier)) | ((now < last) & (last > earlier))
+        seen = turns - REPEATED * ((now == last) | (last == earlier))
+        self._restless += np.where(np.abs(velocity) < SLOW, (seen - self._restless) / RESTLESS_MEMORY, 0.0)
 
     @property
     def repeats(self) -> Array:
@@ -248,8 +261,10 @@ class MotionCheck:
         begins = still & (self._still == 0)
         self._start_torque = np.where(begins, sent, self._start_torque)
         leapt = self._leapt == 1  # a second leap takes the first one back: a coarse number flickers
-        self._stopped = np.where(begins, (self._waiting > 0) | leapt, self._stopped)
-        self.coast = np.where(begins & ~self._stopped, report[1], self.coast)
+        stopped = (self._waiting > 0) | leapt
+        self.coast = np.where(begins & ~stopped, report[1], self.coast)
+        self._stopped = np.where(begins, stopped | (self._restless > RESTLESS), self._stopped)
+        self._restless -= REPEATED / RESTLESS_MEMORY * begins
         self._still = np.where(still, self._still + 1, 0)
         # What the torque would have done to it meanwhile; once it is known to be dead, `drive` says it.
         lasts, more = self._still >= self._still_ticks, sent - self._start_torque

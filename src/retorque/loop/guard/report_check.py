@@ -72,7 +72,7 @@ class ReportCheck:
         """Forget everything."""
         self._stack[:] = 0.0
         self.now[0] = self._expected[0] = self._home
-        self._before, self._last_position = self.now.copy(), np.full(self._shape, np.nan)
+        self._before, self._positions = self.now.copy(), np.full((3, *self._shape), np.nan)
         self._level[:] = 0.0
         self.motion.reset()
         self.torque.reset()
@@ -110,8 +110,9 @@ class ReportCheck:
             now[2] = self.torque.newest if self._ticks else 0.0
             state = State(state.time, state.position, state.velocity, now[2].copy())
         self._ticks += 1
+        self._positions[:2] = self._positions[1:]
+        self._positions[2] = now[0]
         simple = self.calm and step == 1 and self._as_expected() and not self._repeats()
-        self._last_position[...] = now[0]
         if simple and (self._ticks % self._look or not self._odd()):
             np.dot(self.motion.weights, self._flat, out=self._next)
             self._flat_expected[...] = self._next
@@ -133,7 +134,7 @@ class ReportCheck:
         change = self._off[1]
         if np.count_nonzero(change) == change.size:
             return False
-        if not ((change == 0.0) & (self.now[0] == self._last_position)).any():
+        if not ((change == 0.0) & (self.now[0] == self._positions[1])).any():
             return False
         self._watch = self._look
         return True
@@ -144,6 +145,7 @@ class ReportCheck:
         odd = bool((now[:2] == before[:2]).any() or (self._beyond() > 0.0).any())
         before[:] = now
         self.motion.note_change(self._off[1], self._look * self._dt)
+        self.motion.note_restlessness(self._positions, now[1])
         self._tolerance[1] = self.motion.leap
         if odd:  # look at every report until the next time
             self._watch = self._look

@@ -136,7 +136,8 @@ static void lay_out_guard(const rt_model *m, rt_guard *g, carver *c) {
   const size_t n = (size_t)m->robot.n, points = (size_t)s->points;
   double **rows[] = {&g->offset, &g->error,  &g->slip_error, &g->start_torque, &g->gain,        &g->ramp,
                      &g->bad_for, &g->at_limit, &g->rested,  &g->whole_gain,   &g->left,        &g->anchor, &g->unloaded,
-                     &g->nominal_gain, &g->coast, &g->last_position, &g->usual, &g->leap, &g->missed_lasting, &g->window_torque,
+                     &g->nominal_gain, &g->coast, &g->last_position, &g->earlier_position,
+                     &g->restless, &g->usual, &g->leap, &g->missed_lasting, &g->window_torque,
                      &g->window_left, &g->window_correction, &g->last,         &g->last_nominal,
                      &g->mean_velocity, &g->drift, &g->moved, &g->pace, &g->own, &g->weight};
   double **pairs[] = {&g->level, &g->raw, &g->rebuilt, &g->sums, &g->squares};

@@ -260,7 +260,8 @@ typedef struct {
   double *offset, *error, *slip_error, *start_torque; /* (n) */
   double *mean_velocity, *drift, *moved, *pace, *own, *weight; /* (n) of the force promise */
   int64_t *slipping, *waiting, *lost, *same_q, *same_v, *still, *contrary; /* (n) */
-  double *last_position;           /* (n) of the last report [rad] */
+  double *last_position, *earlier_position; /* (n) of the last two reports [rad] */
+  double *restless;                /* (n) share of looks at which positions turn round */
   unsigned char *stopped, *leapt;  /* (n) */
   double *usual, *leap;            /* (n) mean square of a velocity's change within a tick; what is looked at */
   double *ring;                    /* (torque_ticks, n) torques sent */

@@ -246,6 +246,7 @@ typedef struct {
   double relative;           /* a reported torque may be off by this share of what was sent */
   double margin, absurd, bridge, suspicion_ease, suspicion_most;
   double follow, alpha, beta, constant, resolution, contrary, wild, brake, halt, against;
+  double slow, restless, restless_memory, repeated; /* [rad/s], share, looks, times */
   double leap, least_leap, leap_memory; /* times what is usual, [rad/s], [s] */
   int blind_before;          /* windows */
   double blind_place, blind_speed, lost_place, lost_speed; /* [rad], [rad/s], [rad], [rad/s] */

@@ -47,7 +47,8 @@ void rt_reports_reset(rt_core *core) {
     g->lost[j] = s->probation; /* the next report of each joint is believed */
     g->usual[j] = s->jump[j] / s->leap * s->jump[j] / s->leap;
     g->leap[j] = s->jump[j];
-    g->last_position[j] = NAN;
+    g->last_position[j] = g->earlier_position[j] = NAN;
+    g->restless[j] = 0.0;
   }
   x->reports = x->watch = x->calm = x->report_codes = x->sent_count = 0;
   x->in_range = 1;
@@ -100,6 +101,14 @@ static void note_change(rt_core *core, int j, double change, double period) {
   g->leap[j] = rt_clip(s->leap * sqrt(g->usual[j]), s->least_leap, s->jump[j]);
 }
 
+/* Whether a slow joint's last three positions turn round, as noise does. */
+static void note_restlessness(rt_core *core, int j, double now, double last, double earlier, double v) {
+  const rt_supervisor *s = &core->model->supervisor;
+  const int turns = (now > last && last < earlier) || (now < last && last > earlier);
+  const double seen = turns - s->repeated * (now == last || last == earlier);
+  if (fabs(v) < s->slow) core->guard.restless[j] += (seen - core->guard.restless[j]) / s->restless_memory;
+}
+
 /* Whether a joint repeats itself although it must move. */
 static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
   const rt_supervisor *s = &core->model->supervisor;
@@ -113,6 +122,8 @@ static int note_repeats(rt_core *core, int j, double q, double v, double sent) {
     g->start_torque[j] = sent;
     g->stopped[j] = g->waiting[j] > 0 || g->leapt[j] == 1; /* a second leap takes the first one back */
     if (!g->stopped[j]) g->coast[j] = v;
+    g->stopped[j] = g->stopped[j] || g->restless[j] > s->restless; /* noise does not rest */
+    g->restless[j] -= s->repeated / s->restless_memory;
   }
   g->still[j] = same_q && same_v ? g->still[j] + 1 : 0;
   if (!g->still[j]) return 0;
@@ -305,21 +316,22 @@ void rt_reports_take(rt_core *core, int64_t step) {
     for (int j = 0; j < n; j++) g->now[2 * n + j] = x->reports ? newest_sent(core)[j] : 0.0;
   x->reports++;
   int simple = x->calm && step == 1 && as_expected(core);
-  for (int j = 0; j < n; j++) { /* a joint that repeats itself is looked at for a while */
+  for (int j = 0; j < n; j++) /* a joint that repeats itself is looked at for a while */
     if (simple && g->now[n + j] == g->expected[n + j] && g->now[j] == g->last_position[j]) {
       simple = 0;
       x->watch = s->look;
     }
-    g->last_position[j] = g->now[j];
-  }
   if (simple && x->reports % s->look == 0) { /* now and then: does a joint repeat itself or leave its range? */
     for (int j = 0; j < n; j++) {
       if (g->now[j] == g->before[j] || g->now[n + j] == g->before[n + j] || beyond(core, j) > 0.0) simple = 0;
       note_change(core, j, g->now[n + j] - g->expected[n + j], (double)s->look * core->model->timestep);
+      note_restlessness(core, j, g->now[j], g->last_position[j], g->earlier_position[j], g->now[n + j]);
     }
     memcpy(g->before, g->now, sizeof(double) * (size_t)(3 * n));
     if (!simple) x->watch = s->look; /* look at every report until the next time */
   }
+  memcpy(g->earlier_position, g->last_position, sizeof(double) * (size_t)n);
+  memcpy(g->last_position, g->now, sizeof(double) * (size_t)n);
   if (!simple) {
     sort_out(core, step);
     return;

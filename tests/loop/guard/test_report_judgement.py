@@ -121,3 +121,33 @@ def test_far_beyond_its_range_a_joint_is_left_alone_little_by_little(beyond: flo
         gains.append(float(made.range_gain[0]))
     assert np.max(np.abs(np.diff(gains))) < 0.02
     assert gains[-1] == pytest.approx(max(0.0, 1.0 - (beyond - 0.3) / 0.3), abs=0.01)
+
+
+@pytest.mark.parametrize("quantum", [0.0, 5e-5, 1e-3])
+def test_an_encoder_dies_at_rest_where_its_noise_never_rested(quantum: float) -> None:
+    """At rest, noise shows in every number; a coarse encoder's rests as the joint does, and flickers now and then."""
+    made, rng = check(), np.random.default_rng(3)
+    joint, rest = 3, swing(0) * np.array([[1.0], [0.0], [1.0]])
+
+    def report(tick: int) -> np.ndarray:
+        seen = rest.copy()
+        if quantum:
+            seen[0] = np.round((seen[0] + 0.2 * quantum * rng.standard_normal(N)) / quantum) * quantum
+        else:
+            seen[:2] += rng.standard_normal((2, N)) * np.array([[1e-4], [1e-3]])
+        return seen
+
+    def tell(tick: int, seen: np.ndarray) -> None:
+        made.take(State(tick * DT, *seen), 1)
+        made.sent(rest[2])
+
+    for tick in range(1000):
+        tell(tick, report(tick))
+        assert not made.fault.any() and not made.blind.any() and not made.codes & Health.FROZEN
+    last = report(1000)
+    for tick in range(1000, 1060):
+        now = report(tick)
+        now[:2, joint] = last[0, joint], 0.0
+        tell(tick, now)
+    assert made.dead[joint] == (quantum == 0.0) and not np.delete(made.dead, joint).any()
+    assert bool(made.codes & Health.FROZEN) == (quantum == 0.0)

@@ -299,7 +299,7 @@ class Default(TamRecursive):
 
     @property
     def _lasting_evidence(self) -> Array:
-        """(trials,) log odds that anything is hidden, as far as they are no younger than the kept estimates that count."""
+        """(trials,) log odds that anything is hidden, the least of now and of the kept estimates that count."""
         least: Array = np.minimum(self._evidence, self._snapshots.evidence[-DELAYED:].min(axis=0))
         return least
 

@@ -33,7 +33,7 @@ class IdealMismatch:
         self._count = np.zeros(trials)
 
     def learn(self, mismatch: Array, shorter: float, use: Array) -> None:
-        """Take in torques that are left (trials, n), of windows so much noisier than a full one, where used (trials,)."""
+        """Take in the torques left (trials, n) in windows so much noisier than a full one, where used (trials,)."""
         self._count += use
         rate = np.maximum(self._rate, 1.0 / np.maximum(self._count, 1.0)) * use
         self._variance += rate[:, None] * (mismatch * mismatch / shorter - self._variance)

@@ -163,7 +163,7 @@ class MotionCheck:
         self.leap[...] = np.minimum(self.jump, np.maximum(LEAST_LEAP, LEAP * np.sqrt(self._usual)))
 
     def note_restlessness(self, positions: Array, velocity: Array) -> None:
-        """The last three positions (3, ..., n), oldest first, of joints with a velocity (..., n): do they turn round?"""
+        """Look at the last three positions (3, ..., n), oldest first, of joints with these velocities (..., n)."""
         earlier, last, now = positions
         turns = ((now > last) & (last < earlier)) | ((now < last) & (last > earlier))
         seen = turns - REPEATED * ((now == last) | (last == earlier))

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import LATELY, OWN_ODDS, REST, SETTLED, STRADDLE, SURPRISED, SUSPECT, YOUNG, Default
+from retorque.adapt.default.adapter import LATELY, OWN_ODDS, STRADDLE, SURPRISED, SUSPECT, YOUNG, Default
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.ideal_mismatch import FLOOR, IdealMismatch
 from retorque.adapt.default.onset import IDEAL_FOR, TURNS, WATCHED, Onset
+from retorque.adapt.default.stillness import Stillness
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS
 from retorque.adapt.recursive.equation import Equation, averaged_equation
 from retorque.loop.adapter import Adapter
@@ -191,7 +192,7 @@ def test_the_jump_of_a_correction_is_no_reason_to_doubt_it_again() -> None:
 def test_what_the_network_no_longer_sees_is_over_sooner_on_a_quick_robot() -> None:
     adapter = make("default", Robot.load("z1"), 2)
     assert isinstance(adapter, Default)
-    adapter.disputed[:], adapter._fastest[:], adapter._disputed_for[:] = True, [0.05, 0.5], STRADDLE
+    adapter.disputed[:], adapter._stillness.fastest[:], adapter._disputed_for[:] = True, [0.05, 0.5], STRADDLE
     left, unusable = np.full(2, 0.5 * (SURPRISED + SUSPECT)), np.zeros(2, dtype=bool)
     for _ in range(50):
         adapter._weigh_dispute(mock.Mock(), np.zeros((2, 6)), np.zeros((2, 1, 6)), left, unusable)
@@ -201,7 +202,7 @@ def test_what_the_network_no_longer_sees_is_over_sooner_on_a_quick_robot() -> No
 def test_a_dispute_does_not_end_in_a_dip() -> None:
     adapter = make("default", Robot.load("z1"), 2)
     assert isinstance(adapter, Default)
-    adapter.disputed[:], adapter._fastest[:], adapter._lately[:] = True, 0.5, 2.0 * SUSPECT
+    adapter.disputed[:], adapter._stillness.fastest[:], adapter._lately[:] = True, 0.5, 2.0 * SUSPECT
     adapter._disputed_for[:] = STRADDLE
     unusable = np.zeros(2, dtype=bool)
     for step in range(100):
@@ -220,7 +221,7 @@ def screen(adapter: Default, *distances: list[float]) -> None:
         with (
             mock.patch.object(adapter, "_distance", side_effect=[now, now, now]),
             mock.patch.object(adapter, "_weigh_dispute"),
-            mock.patch.object(adapter, "_note_rest"),
+            mock.patch.object(adapter._stillness, "look"),
         ):
             adapter._screen(equation, equation.torque - equation.prior - expected, spread)
 
@@ -237,7 +238,7 @@ def touched(ticks: int) -> Default:
 
 def test_what_comes_slowly_is_watched_and_what_is_there_at_once_is_not() -> None:
     adapter = touched(300)
-    adapter._onset._rising_for[:], adapter._fastest[:] = 0.0, [1.0, 1.0, 0.0]
+    adapter._onset._rising_for[:], adapter._stillness.fastest[:] = 0.0, [1.0, 1.0, 0.0]
     screen(adapter, [0.0, 30.0, 0.0], [0.0, 31.0, 0.0], [2.0, 33.0, 0.0], [400.0, 60.0, 20.0])  # the last: small
     np.testing.assert_array_equal(adapter.disputed, [True, True, True])
     np.testing.assert_array_equal(adapter._onset.watched, [0.0, WATCHED, WATCHED])
@@ -261,7 +262,8 @@ def test_velocity_is_counted_while_undecided_and_made_good_if_it_is_its_own() ->
     def follow() -> list[float]:
         return adapter._believe().arrays["follow"][:, 0].tolist()
 
-    adapter._fastest[:], adapter._rest[:], adapter._onset._rising_for[:] = 1.0, 0.0, 0.0
+    still = adapter._stillness
+    still.fastest[:], still.still_for[:], adapter._onset._rising_for[:] = 1.0, 0.0, 0.0
     assert follow() == [COUNTS] * 3
     screen(adapter, [400.0, 400.0, 400.0])
     assert follow() == [COUNTS] * 3
@@ -336,7 +338,7 @@ def test_what_is_taken_back_was_no_sign_of_a_hidden_robot() -> None:
     with mock.patch.object(adapter, "_distance", return_value=np.zeros(2)):
         adapter._open(equation, np.array([True, False]), np.zeros(2, dtype=bool), np.zeros(2, dtype=int))
     np.testing.assert_array_equal(adapter._evidence, [OWN_ODDS, -8.0])
-    np.testing.assert_array_equal(adapter._lasting_evidence, [OWN_ODDS, -8.0])
+    np.testing.assert_array_equal(adapter._snapshots.evidence[0], [OWN_ODDS, -8.0])
     adapter._own_since[:] = [2.0 * STRADDLE, np.inf]
     screen(adapter, [400.0, 0.0])
     assert adapter.disputed[0] and adapter._evidence[0] == -8.0
@@ -354,22 +356,16 @@ def test_how_far_the_ideal_robot_is_off_is_learnt_of_full_windows() -> None:
 
 
 def test_a_robot_that_only_trembles_stands_still() -> None:
-    robot = Robot.load("z1")
-    adapter = make("default", robot, 3)
-    assert isinstance(adapter, Default)
-    adapter._snapshots.kept[:2] = SETTLED  # the last has only begun, and may stick
-    tick, still = 0, np.zeros((3, robot.n))
+    found, settled = Stillness(3, 6, 0.01), np.array([True, True, False])  # the last has only begun, and may stick
+    tick, still = 0, np.zeros((41, 3, 6))
     for _ in range(60):
-        for _ in range(adapter._stride):
-            velocity = still.copy()
-            velocity[[0, 2], 1] = 0.2 * np.sin(2.0 * np.pi * 15.0 * 1e-3 * tick)
-            velocity[1, 1] = 0.1
-            adapter.history.add(State(1e-3 * tick, still, velocity, still))
-            tick += 1
-        if adapter.history.count >= adapter._samples:
-            adapter._note_rest()
-    assert adapter._rest[0] > REST
-    assert adapter._rest[1] == 0.0 and adapter._rest[2] == 0.0
+        velocity = still.copy()
+        velocity[:, [0, 2], 1] = 0.2 * np.sin(2.0 * np.pi * 15.0 * 1e-3 * (tick + np.arange(41)))[:, None]
+        velocity[:, 1, 1] = 0.1
+        found.look(velocity, settled)
+        tick += 10
+    np.testing.assert_array_equal(found.rests, [True, False, False])
+    assert found.still_for[1] == 0.0 and found.still_for[2] == 0.0
 
 
 @pytest.mark.parametrize("rate", (500, 200))

@@ -12,6 +12,7 @@ from retorque.adapt.default.ideal_mismatch import IdealMismatch
 from retorque.adapt.default.onset import Onset
 from retorque.adapt.default.reopening import Reopening
 from retorque.adapt.default.snapshots import Snapshots
+from retorque.adapt.default.stillness import Stillness
 from retorque.adapt.default.velocity_feedback import ACTS, ANEW, COUNTS, VelocityFeedback
 from retorque.adapt.recursive.equation import SHARED, Equation, averaged_equation
 from retorque.adapt.tam.context import torque_unit
@@ -60,21 +61,14 @@ CERTAIN, PATIENCE = 3.8, 0.25
 picked up is there at once."""
 CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
-DELAYED = 2
-"""Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
 OWN_ODDS = 8.0
 """Log odds that anything is hidden once something has been explained as the robot's own."""
 GAIN = 16.0
 """Most that the correction multiplies the controller's gains on a joint by."""
 PROBATION = 0.5
 """An explanation that is disputed again so soon was wrong, and is taken back [s]."""
-STILL, REST = 0.02, 0.3
-"""A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
-QUICK = 0.1
-"""A robot whose fastest joint is faster than this does not press on something solid [rad/s]."""
-DRIFT, SETTLED = 0.3, 8
-"""Time over which velocities are smoothed [s]: a robot whose smoothed ones are slow only trembles, which is standing
-still, too; and how many estimates it has kept by then, for at its start it may stick."""
+SETTLED = 8
+"""Estimates kept until a robot that only trembles stands still: at its start it may stick."""
 YOUNG = (0.8, 1.2)
 """Until when network and residuals say together how hard something pushes, and from when on the residuals alone do
 [s]: each errs in its own way."""
@@ -110,9 +104,7 @@ class Default(TamRecursive):
         "_disputed_for",
         "_calm_for",
         "_held",
-        "_rest",
-        "_fastest",
-        "_drift",
+        "_stillness",
         "_snapshots",
         "_explanations",
         "_own_since",
@@ -153,10 +145,7 @@ class Default(TamRecursive):
         self._disputed_for = np.zeros(self.trials)
         self._calm_for = np.zeros(self.trials)
         self._held = np.zeros(self.trials, dtype=bool)
-        self._rest = np.zeros(self.trials)
-        self._fastest = np.zeros(self.trials)
-        self._drift = np.zeros((self.trials, self.robot.n))
-        self._drift_share = float(1.0 - np.exp(-self._step / DRIFT))
+        self._stillness = Stillness(self.trials, self.robot.n, self._step)
         evidence = -8.0 if self.card is None else 8.0
         self._snapshots = Snapshots(self.trials, size, self.robot.n, self._step, evidence)
         self._brief_samples = max(3, round(BRIEF / self.timestep) + 1)
@@ -195,7 +184,7 @@ class Default(TamRecursive):
         old, old_spread = self._old(equation)
         before = self._distance(old, old_spread, equation.noise_factor)
         ripe = self._snapshots.ripe
-        moving = (self._fastest > QUICK) & (self._rest == 0.0)
+        moving = self._stillness.quick & (self._stillness.still_for == 0.0)
         creeping = ripe & (before > CREEPING) & (self._touching | ~moving)
         seen = self._touching & (distance > PUSHED)
         self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
@@ -206,8 +195,8 @@ class Default(TamRecursive):
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back
             self._filter.mean[wrong], self._filter.root[wrong] = self._undo_mean[wrong], self._undo_root[wrong]
-            self._snapshots.overwrite(wrong, self._undo_mean, self._undo_root)
-            self._hold(wrong, self._undo_evidence)
+            self._evidence[wrong] = self._undo_evidence[wrong]
+            self._snapshots.overwrite(wrong, self._undo_mean, self._undo_root, self._undo_evidence)
             self._refuted[wrong] += 1.0
             self._own_since[wrong] = np.inf
         lasts = self.disputed & (np.abs(self._disputed_for - LASTING) < 0.5 * self._step)
@@ -219,7 +208,7 @@ class Default(TamRecursive):
             self._filter.mean[back] = self._snapshots.means[age, back]
             self._filter.root[back] = self._snapshots.roots[age, back]
         self._forget_noise(begins, begins & ~sudden)
-        rash = self._onset.rash & begins & (self._snapshots.kept < DELAYED)  # no estimate to go back to yet
+        rash = self._onset.rash & begins & ~self._snapshots.tell  # no estimate to go back to yet
         self._evidence = np.where(rash, np.minimum(self._evidence, self._snapshots.evidence[0]), self._evidence)
         if begins.any() or lasts.any() or astray.any():
             expected, spread = self._filter.predict(equation.rows)
@@ -238,12 +227,12 @@ class Default(TamRecursive):
         self._onset.end_of_step(at_first)
         self._own_since += self._step
         self._refuted[~self.disputed & (self._own_since > PROBATION)] = 0.0  # it stood
-        self._note_rest()
+        self._stillness.look(self.history.last(self._samples)[1], self._snapshots.kept >= SETTLED)
         counted, self._counted = self._counted, self._counts
         dropped = counted & ~self._counted & ~self._makes_good
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
         self.contact = self.disputed
-        equation.accepted &= ~self.disputed & ~self._held & (self._rest < REST) & (self._own_since > STRADDLE)
+        equation.accepted &= ~self.disputed & ~self._held & ~self._stillness.rests & (self._own_since > STRADDLE)
         shorter = max(1.0, equation.noise_factor / self._full_factor)
         usual = equation.accepted & self._looks_ideal & (self._evidence < 0.0)
         self._mismatch.learn(equation.torque - equation.ideal, shorter, usual)
@@ -252,8 +241,7 @@ class Default(TamRecursive):
 
     def _refresh(self) -> None:
         super()._refresh()
-        lasting = np.where(self._snapshots.kept >= DELAYED, self._lasting_evidence, self._evidence)
-        self._estimate["trust"] = (1.0 / (1.0 + np.exp(-lasting)))[:, None]
+        self._estimate["trust"] = (1.0 / (1.0 + np.exp(-self._snapshots.lasting(self._evidence))))[:, None]
 
     def observe(self, state: State) -> None:
         before = self.history.total
@@ -277,36 +265,30 @@ class Default(TamRecursive):
         return torque
 
     def _believe(self) -> Belief:
-        yields = self.disputed | self._held | (self._rest >= REST) | (self._pause > 0.0)
+        yields = self.disputed | self._held | self._stillness.rests | (self._pause > 0.0)
         follow = np.where(self._counts, COUNTS, np.where(yields, ANEW, ACTS))
         self._estimate["follow"] = np.where(self._makes_good, ACTS, follow)[:, None]
         # Before there is any evidence that something is hidden, feedback is all that there is.
-        self._estimate["backing"] = np.where(self._snapshots.kept[:, None] < DELAYED, 1.0, self._estimate["trust"])
+        self._estimate["backing"] = np.where(self._snapshots.tell[:, None], self._estimate["trust"], 1.0)
         return super()._believe()
 
     @property
     def _counts(self) -> Array:
         """(trials,) where velocity that is lacking may be the robot's own, or a push: what came at once, or may."""
         at_once = (self._onset.watched == 0.0) & (self._disputed_for < COUNTED)
-        maybe: Array = np.where(self.disputed, at_once, self._held) & (self._rest < REST)
+        maybe: Array = np.where(self.disputed, at_once, self._held) & ~self._stillness.rests
         return maybe
 
     @property
     def _makes_good(self) -> Array:
         """(trials,) where it has just turned out to be the robot's own."""
-        found: Array = (self._own_since <= MADE_GOOD) & ~self.disputed & (self._rest < REST)
+        found: Array = (self._own_since <= MADE_GOOD) & ~self.disputed & ~self._stillness.rests
         return found
-
-    @property
-    def _lasting_evidence(self) -> Array:
-        """(trials,) log odds that anything is hidden, the least of now and of the kept estimates that count."""
-        least: Array = np.minimum(self._evidence, self._snapshots.evidence[-DELAYED:].min(axis=0))
-        return least
 
     @property
     def _looks_ideal(self) -> Array:
         """(trials,) where the robot has shown that nothing is hidden."""
-        shown: Array = (self._snapshots.kept >= DELAYED) & (self._lasting_evidence < 0.0)
+        shown: Array = self._snapshots.tell & (self._snapshots.lasting(self._evidence) < 0.0)
         return shown
 
     def _explained(self, q: Array, qd: Array, qdd: Array, given: Array) -> Array:
@@ -337,7 +319,7 @@ class Default(TamRecursive):
             self._decide(brief, left, spread, np.flatnonzero(begun & brief.accepted), self._brief_weight)
         self._unseen_for = np.where(self._touching, 0.0, self._unseen_for + self._step)
         self._lately += self._lately_share * (np.minimum(distance, 2.0 * SUSPECT) - self._lately)
-        small = (distance < np.where(self._fastest > QUICK, SUSPECT, SURPRISED)) & (self._lately < LATELY)
+        small = (distance < np.where(self._stillness.quick, SUSPECT, SURPRISED)) & (self._lately < LATELY)
         unseen = small & (self._unseen_for > UNSEEN)
         over = self.disputed & ~self._touching & (((distance < CLEAR) & self._explanations.over) | unseen)
         self._calm_for = np.where(over, self._calm_for + self._step, 0.0)
@@ -369,9 +351,10 @@ class Default(TamRecursive):
             weight,
         )
         least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
-        verdict = self._explanations.verdict(least, self._carried(), self._onset.watched > 0.0)
+        carried = CARRIED[0] * np.maximum(self.model.carried(self._filter.mean), 0.0) + CARRIED[1]
+        verdict = self._explanations.verdict(least, carried, self._onset.watched > 0.0)
         sure = np.zeros(self.trials, dtype=bool)
-        sure[weighed] = self._rest[weighed] < REST  # who stands still may be leaning on something
+        sure[weighed] = ~self._stillness.rests[weighed]  # who stands still may be leaning on something
         sure &= self.disputed & (self._disputed_for > self._onset.watched)
         self._open(equation, sure & verdict.payload, sure & (verdict.joint >= 0), verdict.joint)
         self._refuted[self._explanations.renew(weighed)] += 1.0
@@ -381,7 +364,7 @@ class Default(TamRecursive):
         as friction that turns with the motion, is the robot's own."""
         ready = np.zeros(self.trials, dtype=bool)
         ready[weighed] = True
-        ready &= self.disputed & (self._disputed_for > TOUCHED) & (self._rest < REST)
+        ready &= self.disputed & (self._disputed_for > TOUCHED) & ~self._stillness.rests
         part, trials = self.model.touch_part, np.flatnonzero(ready)
         self._filter.renew(np.flatnonzero(ready & ~self._under_touch), part)
         self._under_touch = ready | (self._under_touch & self.disputed)
@@ -401,12 +384,6 @@ class Default(TamRecursive):
     def changed(self, within: float) -> Array:
         """(trials,) where a payload, drive or joint has changed within so many seconds, as far as that stands."""
         return self._own_since <= within
-
-    def _carried(self) -> Array:
-        """Mass beyond the ideal last link's that can be put down, as far as the estimate knows (trials,) [kg]."""
-        _, inertial = self.model.unknowns(self._filter.mean)
-        last = 10 * (self.model.links - 1)
-        return CARRIED[0] * np.maximum(inertial[:, last] - self.model.ideal_inertial[last], 0.0) + CARRIED[1]
 
     def _open(self, equation: Equation, payload: Array, joint: Array, which: Array) -> None:
         """What has changed is the robot's own: move the estimate there, give it doubt about it, and go on learning,
@@ -431,22 +408,10 @@ class Default(TamRecursive):
         self._refuted[wrong] += 1.0
         opened &= ~wrong
         self._own_since[opened] = 0.0
-        self._undo_evidence[opened] = self._lasting_evidence[opened]
-        self._hold(opened, np.full(self.trials, OWN_ODDS))
-        self._snapshots.overwrite(opened, self._filter.mean, self._filter.root)
+        self._undo_evidence[opened] = self._snapshots.lasting(self._evidence)[opened]
+        self._evidence[opened] = OWN_ODDS
+        self._snapshots.overwrite(opened, self._filter.mean, self._filter.root, self._evidence)
         self.disputed &= ~opened
-
-    def _hold(self, which: Array, evidence: Array) -> None:
-        """In some trials (trials,) so much speaks for it that something is hidden (trials,), and has for a while."""
-        self._evidence = np.where(which, evidence, self._evidence)
-        self._snapshots.evidence[:, which] = evidence[which]
-
-    def _note_rest(self) -> None:
-        velocity = self.history.last(self._samples)[1]
-        self._fastest = np.abs(velocity).mean(axis=0).max(axis=-1)
-        self._drift += self._drift_share * (velocity.mean(axis=0) - self._drift)
-        trembles = (self._snapshots.kept >= SETTLED) & (np.abs(self._drift).max(axis=-1) < STILL)
-        self._rest = np.where((self._fastest < STILL) | trembles, self._rest + self._step, 0.0)
 
     @property
     def _sizes(self) -> Array:
@@ -479,5 +444,5 @@ class Default(TamRecursive):
             np.clip(felt, -MOST_FELT * self._strength, MOST_FELT * self._strength) - self._pushed
         )
         self._limit_share(self._pushed)
-        most = np.where(self.disputed | self._held | (self._rest >= REST), BUDGET, MOST_OWN) * (1.0 - old)
+        most = np.where(self.disputed | self._held | self._stillness.rests, BUDGET, MOST_OWN) * (1.0 - old)
         self._own = np.clip(self._own, -most[:, None] * self.unit, most[:, None] * self.unit)

@@ -24,6 +24,9 @@ SETTLING = 4.0
 WARY, BEHIND = 6.0, 3.0
 """Log odds by which the robot's own change must lead a push that keeps its size, where it came slowly, and by which it
 may be behind it, where it came at once."""
+WORSE = 0.5
+"""... and how much worse it may have explained the last measurements where it came slowly: what led while a push was
+still growing leads no more once that keeps its size."""
 GONE = 0.3
 """Log odds by which nothing may be behind a touch when that is over."""
 FORGIVEN = 3.0
@@ -168,6 +171,9 @@ class Explanations:
         best_own = np.maximum(payload, joint)
         ahead = best_own - self._steady.evidence
         own = (best_own - self._outside > least) & (ahead > np.where(slow, WARY, -BEHIND))
+        recent = np.take_along_axis(np.array([h.recent for h in self.joints]), best[None], axis=0)[0]
+        recent = np.where(payload >= joint, self.payload.recent, recent)
+        own &= ~slow | (recent > self._steady.recent - WORSE)
         return Decision(own & (payload >= joint), np.where(own & (joint > payload), best, -1))
 
     @property

@@ -9,6 +9,9 @@ from retorque.work.array import Array
 AGE, EVERY = 0.8, 0.2
 """How old the oldest one is, and how often one is kept [s]."""
 
+DELAYED = 2
+"""Kept estimates through which evidence must have lasted to count: a push is over, or disputed, by then."""
+
 
 class Snapshots:
     """What was believed at a few past times in a batch of trials, oldest first, while nothing was disputed.
@@ -41,9 +44,20 @@ class Snapshots:
         enough: Array = self.kept >= len(self.means)
         return enough
 
-    def overwrite(self, which: Array, mean: Array, root: Array) -> None:
-        """All estimates of some trials (trials,) are the one given."""
+    @property
+    def tell(self) -> Array:
+        """(trials,) whether there are enough of them to tell what has lasted."""
+        enough: Array = self.kept >= DELAYED
+        return enough
+
+    def lasting(self, evidence: Array) -> Array:
+        """Of the evidence of now (trials,) as much as has lasted."""
+        return np.where(self.tell, np.minimum(evidence, self.evidence[-DELAYED:].min(axis=0)), evidence)
+
+    def overwrite(self, which: Array, mean: Array, root: Array, evidence: Array) -> None:
+        """All estimates of some trials (trials,) are the one given, and have had so much evidence."""
         self.means[:, which], self.roots[:, which] = mean[which], root[which]
+        self.evidence[:, which] = evidence[which]
 
     def keep(self, calm: Array, mean: Array, root: Array, evidence: Array, sizes: Array) -> None:
         """Take in what is believed now, where nothing is disputed (trials,), when it is time."""

@@ -141,6 +141,12 @@ class LinearModel:
         joint = self.joint_mean + np.einsum("jfg,...jg->...jf", self.joint_root, own)
         return joint, self.inertial_mean + z[..., self.inertial_part] @ self.inertial_root.T
 
+    def carried(self, z: Array) -> Array:
+        """Mass beyond the ideal last link's, of whitened coordinates (..., size), (...) [kg]."""
+        last = 10 * (self.links - 1)
+        mass: Array = self.unknowns(z)[1][..., last] - self.ideal_inertial[last]
+        return mass
+
     def _bounds(self, card: Robot | None) -> tuple[Array, Array]:
         """Smallest and largest joint unknowns: a little beyond the profile, never beyond what is physical."""
         p, n = self.profile, self.n

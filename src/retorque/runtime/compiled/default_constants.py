@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from retorque.adapt.default import adapter as default
-from retorque.adapt.default import explanations, felt_torque, onset, reopening, snapshots, velocity_feedback, vibration
+from retorque.adapt.default import (
+    explanations,
+    felt_torque,
+    onset,
+    reopening,
+    snapshots,
+    stillness,
+    velocity_feedback,
+    vibration,
+)
 from retorque.adapt.default.adapter import Default
 from retorque.physics.rigid_body import RigidBody
 from retorque.robots.robot import Frame
@@ -28,7 +37,7 @@ def default_constants(adapter: Default) -> Constants:
         "touch": adapter.touch,
         "snapshots": len(adapter._snapshots.means),
         "sudden": default.SUDDEN,
-        "delayed": default.DELAYED,
+        "delayed": snapshots.DELAYED,
         "settled": default.SETTLED,
         "walk_every": default.WALK_EVERY,
         "hand_link": hand_link,
@@ -81,11 +90,12 @@ def default_constants(adapter: Default) -> Constants:
         "unseen": default.UNSEEN,
         "straddle": default.STRADDLE,
         "probation": default.PROBATION,
-        "rest": default.REST,
+        "rest": stillness.REST,
         "certain": default.CERTAIN,
         "patience": default.PATIENCE,
         "wary": explanations.WARY,
         "behind": explanations.BEHIND,
+        "worse": explanations.WORSE,
         "own_odds": default.OWN_ODDS,
         "full_factor": adapter._full_factor,
         "mismatch_share": adapter._mismatch._rate,
@@ -102,9 +112,9 @@ def default_constants(adapter: Default) -> Constants:
         "lately_share": adapter._lately_share,
         "carried_share": default.CARRIED[0],
         "carried_mass": default.CARRIED[1],
-        "still": default.STILL,
-        "quick": default.QUICK,
-        "drift_share": adapter._drift_share,
+        "still": stillness.STILL,
+        "quick": stillness.QUICK,
+        "drift_share": adapter._stillness.drift_share,
         "felt_fade": felt_torque.FADE,
         "felt_lead": felt_torque.LEAD,
         "felt_kept": felt_torque.FORGETS,

@@ -152,7 +152,7 @@ typedef struct {
   double most_mass, reach, gone, settling, forgiven, most_gain; /* [kg], [m], log odds, log odds, share */
   double impossible;         /* deviations beyond what is carried at which nothing can have been put down */
   double strange_mass, strange_reach, strange_gain; /* deviations of what lies beyond these, in shares of them */
-  double hopeless, round, wary, behind, own_odds; /* log odds, [s], log odds */
+  double hopeless, round, wary, behind, worse, own_odds; /* log odds, [s], log odds */
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
   double certain, patience;  /* log odds; [s] */

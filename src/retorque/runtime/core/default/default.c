@@ -118,23 +118,18 @@ static double distance_now(rt_core *core, const rt_equation *e) {
   return distance_of(core, left, core->defaults.old_spread, e->factor);
 }
 
-/* Log odds that anything is hidden, as far as they are no younger than the kept estimates that count. */
-static double lasting_evidence(const rt_core *core) {
+/* Evidence must have lasted to count. */
+double rt_default_evidence(const rt_core *core) {
   const rt_default *d = &core->model->defaults;
   double least = core->recursive.state->evidence;
+  if (core->defaults.state->kept < d->delayed) return least;
   for (int k = d->snapshots - d->delayed; k < d->snapshots; k++) least = less(least, core->defaults.old_evidence[k]);
   return least;
 }
 
-/* Evidence must have lasted to count. */
-double rt_default_evidence(const rt_core *core) {
-  const int early = core->defaults.state->kept < core->model->defaults.delayed;
-  return early ? core->recursive.state->evidence : lasting_evidence(core);
-}
-
 /* Whether the robot has shown that nothing is hidden. */
 static int looks_ideal(const rt_core *core) {
-  return core->defaults.state->kept >= core->model->defaults.delayed && lasting_evidence(core) < 0.0;
+  return core->defaults.state->kept >= core->model->defaults.delayed && rt_default_evidence(core) < 0.0;
 }
 
 /* So much speaks for it that something is hidden, and has for a while. */
@@ -179,7 +174,7 @@ static void open_to(rt_core *core, int verdict, const rt_equation *e) {
     return;
   }
   p->state->own_since = 0.0;
-  p->state->undo_evidence = lasting_evidence(core);
+  p->state->undo_evidence = rt_default_evidence(core);
   hold_evidence(core, core->model->defaults.own_odds);
   copy_to_kept(core);
   p->state->disputed = 0;

@@ -231,8 +231,10 @@ int rt_explanations_verdict(const rt_core *core, double least, double carried) {
   const double own = payload > joint ? payload : joint;
   /* what came slowly may be a push that keeps its size, and what it explains clearly better is one anyway */
   const rt_default *d = &core->model->defaults;
-  const double ahead = core->defaults.state->watched > 0.0 ? d->wary : -d->behind;
-  if (!(own - outside > least && own - evidence[STEADY] > ahead)) return -2;
+  const double *recent = core->defaults.recent;
+  const int slow = core->defaults.state->watched > 0.0;
+  if (!(own - outside > least && own - evidence[STEADY] > (slow ? d->wary : -d->behind))) return -2;
+  if (slow && !(recent[payload >= joint ? PAYLOAD : JOINTS + best] > recent[STEADY] - d->worse)) return -2;
   return payload >= joint ? -1 : best;
 }
 

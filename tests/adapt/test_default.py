@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from retorque.adapt import make
-from retorque.adapt.default.adapter import LATELY, OWN_ODDS, STRADDLE, SURPRISED, SUSPECT, YOUNG, Default
+from retorque.adapt.default.adapter import (
+    LATELY,
+    OWN_ODDS,
+    STRADDLE,
+    SURPRISED,
+    SUSPECT,
+    TOUCHED,
+    WALK_EVERY,
+    YOUNG,
+    Default,
+)
 from retorque.adapt.default.felt_torque import LEAD, FeltTorque
 from retorque.adapt.default.ideal_mismatch import FLOOR, IdealMismatch
 from retorque.adapt.default.onset import IDEAL_FOR, TURNS, WATCHED, Onset
@@ -57,7 +67,7 @@ def test_it_gives_way_to_a_lean_as_the_ideal_robot_does() -> None:
     assert joint_error(done, ideal)[0] < 0.6
     # It learns on under the touch, and what it feels must not have become its own: the true force, to a third.
     task = WorldTask(Robot.load("panda"), replace(WORLDS["lean"], duration=7.0), 1, SEED)
-    assert isinstance(task.touch, Lean) and adapter._walked > 50
+    assert isinstance(task.touch, Lean) and adapter._walked[0] > 50
     jacobian = RigidBody(task.robot).jacobian(task.robot.end_effector, done.position[-1])[:, :3]
     true = np.einsum("tx,txn->tn", task.touch.at(7.0), jacobian)
     assert np.linalg.norm(adapter.belief.arrays["external"] - true) < 0.33 * np.linalg.norm(true)
@@ -254,6 +264,17 @@ def test_what_was_learnt_under_a_touch_is_taken_back_where_it_explains_less() ->
         adapter._screen(equation, equation.torque - equation.prior - expected, spread)
     np.testing.assert_array_equal(adapter._under_touch, [False, True])
     assert np.all(adapter._filter.mean[0] == 0.125) and not np.any(adapter._filter.mean[1] == 0.125)
+
+
+def test_touches_wander_each_in_its_own_time() -> None:
+    adapter = touched(300)
+    adapter.disputed[:], adapter._disputed_for[:] = True, 2.0 * TOUCHED
+    adapter._stillness.still_for[:] = 0.0
+    equation, walked = newest(adapter), []
+    with mock.patch.object(adapter._filter, "walk", side_effect=lambda trials, *_: walked.append(trials.tolist())):
+        for k in range(2 * WALK_EVERY):
+            adapter._learn_touched(equation, np.array([0, 2] if k < 2 else [0, 1, 2]))
+    assert walked == [[0, 2], [1], [0, 2]]
 
 
 def test_velocity_is_counted_while_undecided_and_made_good_if_it_is_its_own() -> None:

@@ -163,7 +163,7 @@ class Default(TamRecursive):
         self._explanations = Explanations(self.robot, self.trials, self._step)
         self._reopening = Reopening(self.model, self._explanations.columns)
         self._under_touch = np.zeros(self.trials, dtype=bool)
-        self._walked = 0
+        self._walked = np.zeros(self.trials, dtype=int)
         self._unseen_for = np.zeros(self.trials)
         self._onset = Onset(self.trials, self._step)
         self._counted = np.zeros(self.trials, dtype=bool)
@@ -370,9 +370,10 @@ class Default(TamRecursive):
         self._under_touch = ready | (self._under_touch & self.disputed)
         if len(trials) == 0:
             return
-        self._walked += 1
-        if self._walked % WALK_EVERY == 0:
-            self._filter.walk(trials, part, WALK * np.sqrt(WALK_EVERY * self._step))
+        self._walked[trials] += 1
+        walking = trials[self._walked[trials] % WALK_EVERY == 0]
+        if len(walking):
+            self._filter.walk(walking, part, WALK * np.sqrt(WALK_EVERY * self._step))
         rows = np.where(ready[:, None, None], equation.rows, 0.0)
         rows[trials, :, part] = -np.diag(TOUCH * self._strength)
         expected, spread = self._filter.predict(rows)

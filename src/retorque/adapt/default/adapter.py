@@ -190,7 +190,7 @@ class Default(TamRecursive):
         self._held = seen & moving  # it may be friction outside the model: not learnt, but no reason for a dispute
         shared = self._touching | (before > SURPRISED) | (ripe & ~moving)
         sudden = ((distance > SUSPECT) & shared) | (seen & ~self._held)
-        turned = self._onset.turns(self._evidence, moving) & (self._own_since > PROBATION)
+        turned = self._onset.turns(self._evidence, self._stillness.shows) & (self._own_since > PROBATION)
         begins = usable & ~self.disputed & (sudden | creeping | turned) & (self._own_since > STRADDLE)
         wrong = begins & (self._own_since < PROBATION)
         if wrong.any():  # the last explanation is taken back

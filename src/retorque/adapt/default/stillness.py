@@ -10,6 +10,8 @@ STILL, REST = 0.02, 0.3
 """A robot slower than this [rad/s] for longer than this [s] teaches nothing more: it may be pressing on something."""
 QUICK = 0.1
 """A robot whose fastest joint is faster than this does not press on something solid [rad/s]."""
+SHOWS = 0.05
+"""A robot whose fastest joint is faster than this shows its friction [rad/s]."""
 DRIFT = 0.3
 """Time over which velocities are smoothed [s]: a robot whose smoothed ones are slow only trembles, which is standing
 still, too."""
@@ -46,6 +48,12 @@ class Stillness:
         """(trials,) who has been still for so long that nothing is learnt."""
         resting: Array = self.still_for >= REST
         return resting
+
+    @property
+    def shows(self) -> Array:
+        """(trials,) who moves fast enough to show what it is."""
+        slips: Array = (self.fastest > SHOWS) & (self.still_for == 0.0)
+        return slips
 
     @property
     def quick(self) -> Array:

@@ -114,6 +114,7 @@ def default_constants(adapter: Default) -> Constants:
         "carried_mass": default.CARRIED[1],
         "still": stillness.STILL,
         "quick": stillness.QUICK,
+        "shows": stillness.SHOWS,
         "drift_share": adapter._stillness.drift_share,
         "felt_fade": felt_torque.FADE,
         "felt_lead": felt_torque.LEAD,

@@ -162,7 +162,7 @@ typedef struct {
   const double *mismatch_floor; /* (n) [(N m)^2] */
   double lately_share;       /* of a new distance in the smoothed one */
   double carried_share, carried_mass; /* what can be put down [kg] */
-  double still, quick;       /* [rad/s] */
+  double still, quick, shows; /* [rad/s] */
   double drift_share;        /* of a new velocity in the smoothed one */
   double felt_fade, felt_lead, felt_kept, young_from, young_to; /* share, [s], [s], [s] */
   double felt_share, most_felt;                      /* share, [torque limits] */

@@ -412,7 +412,7 @@ void rt_screen_default(rt_core *core, rt_equation *e, double *innovation, double
   const int shared = r->state->touching || before > d->surprised || (ripe && !moving);
   const int sudden = (distance > d->suspect && shared) || (seen && !s->held);
   const int settled = s->own_since > d->straddle; /* else equations average over the correction's own jump */
-  const int turned = turns(core, moving) && s->own_since > d->probation;
+  const int turned = turns(core, s->fastest > d->shows && s->rest == 0.0) && s->own_since > d->probation;
   const int begins = usable && !s->disputed && (sudden || creeping || turned) && settled;
   const int wrong = begins && s->own_since < d->probation;
   const int lasts = s->disputed && fabs(s->disputed_for - d->lasting) < 0.5 * step_of(model);

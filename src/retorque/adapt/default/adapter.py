@@ -56,9 +56,9 @@ STRADDLE = 0.04
 neither weighed nor learnt from [s]."""
 BRIEF, BRIEF_FROM = 0.014, 0.005
 """... but in windows as short as the first, from the second on, which begin after the change [s]."""
-CERTAIN, PATIENCE = 3.8, 0.25
-"""Log odds at which an explanation is acted on; as much more is asked for with each such time [s] that passes: what is
-picked up is there at once."""
+CERTAIN, SURE, PATIENCE = 3.8, 10.0, 0.25
+"""Log odds at which an explanation is acted on, and on a robot that looks ideal, where blows that nothing describes
+count for much; as much more is asked for with each such time [s] that passes: what is picked up is there at once."""
 CARRIED = (1.35, 0.2)
 """What can be put down: so many times what the estimate says is carried, and so many kilograms."""
 OWN_ODDS = 8.0
@@ -350,7 +350,8 @@ class Default(TamRecursive):
             equation.torque[weighed],
             weight,
         )
-        least = CERTAIN * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
+        asked = np.where(self._looks_ideal, SURE, CERTAIN)
+        least = asked * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
         carried = CARRIED[0] * np.maximum(self.model.carried(self._filter.mean), 0.0) + CARRIED[1]
         verdict = self._explanations.verdict(least, carried, self._onset.watched > 0.0)
         sure = np.zeros(self.trials, dtype=bool)

@@ -92,6 +92,7 @@ def default_constants(adapter: Default) -> Constants:
         "probation": default.PROBATION,
         "rest": stillness.REST,
         "certain": default.CERTAIN,
+        "sure": default.SURE,
         "patience": default.PATIENCE,
         "wary": explanations.WARY,
         "behind": explanations.BEHIND,

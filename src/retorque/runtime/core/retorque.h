@@ -155,7 +155,7 @@ typedef struct {
   double hopeless, round, wary, behind, worse, own_odds; /* log odds, [s], log odds */
   double suspect, pushed, clear, creeping, surprised, rising, lately; /* squared distances */
   double snapshot_every, lasting, touched, again, calm, unseen, straddle, probation, rest; /* [s] */
-  double certain, patience;  /* log odds; [s] */
+  double certain, sure, patience; /* log odds, log odds, [s] */
   double abrupt, watched, convinced, ideal, ideal_run, turns, counted, made_good, pause; /* [s] */
   double full_factor;        /* noise factor of a full window */
   double mismatch_share;     /* of a new equation in the variance of the ideal robot's */

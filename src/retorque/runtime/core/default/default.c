@@ -293,7 +293,8 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
       for (int j = 0; j < n; j++) noise[j * n + j] += r->noise[j] * (e->factor > 1.0 ? e->factor : 1.0) + r->total[j];
     }
     rt_explanations_take(core, e, innovation, noise, weight);
-    const double least = d->certain * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
+    const double asked = looks_ideal(core) ? d->sure : d->certain;
+    const double least = asked * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
     /* who stands still may be leaning on something, and what came slowly may still be growing */
     if (verdict > -2 && s->rest < d->rest && s->disputed_for > s->watched) open_to(core, verdict, e);

@@ -371,7 +371,9 @@ def test_how_far_the_ideal_robot_is_off_is_learnt_of_full_windows() -> None:
     rng, both = np.random.default_rng(4), np.array([True, False])
     for k in range(400):
         shorter = 4.0 if k < 5 else 1.0
-        found.learn(np.sqrt(shorter) * 0.5 * rng.standard_normal((2, 2)), shorter, both)
+        left = np.sqrt(shorter) * 0.5 * rng.standard_normal((2, 2))
+        left[1] = np.nan  # what is not used may be anything
+        found.learn(left, shorter, both)
     np.testing.assert_allclose(np.sqrt(found.variance[0]), 0.5, rtol=0.15)
     np.testing.assert_allclose(np.sqrt(found.variance[1]), FLOOR * np.array([1.0, 10.0]))
 

@@ -36,7 +36,8 @@ class IdealMismatch:
         """Take in the torques left (trials, n) in windows so much noisier than a full one, where used (trials,)."""
         self._count += use
         rate = np.maximum(self._rate, 1.0 / np.maximum(self._count, 1.0)) * use
-        self._variance += rate[:, None] * (mismatch * mismatch / shorter - self._variance)
+        square = np.where(use[:, None], mismatch, 0.0) ** 2
+        self._variance += rate[:, None] * (square / shorter - self._variance)
 
     @property
     def variance(self) -> Array:

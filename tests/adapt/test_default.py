@@ -366,16 +366,16 @@ def test_what_is_taken_back_was_no_sign_of_a_hidden_robot() -> None:
 
 
 def test_how_far_the_ideal_robot_is_off_is_learnt_of_full_windows() -> None:
-    found = IdealMismatch(np.array([1.0, 10.0]), 2, 0.01)
-    np.testing.assert_allclose(found.variance, np.tile((FLOOR * np.array([1.0, 10.0])) ** 2, (2, 1)))
+    found = IdealMismatch(np.array([1.0, 10.0]), 2, 0.01, 2.0)
+    np.testing.assert_allclose(found.variance(2.0), np.tile((FLOOR * np.array([1.0, 10.0])) ** 2, (2, 1)))
     rng, both = np.random.default_rng(4), np.array([True, False])
     for k in range(400):
         shorter = 4.0 if k < 5 else 1.0
         left = np.sqrt(shorter) * 0.5 * rng.standard_normal((2, 2))
         left[1] = np.nan  # what is not used may be anything
-        found.learn(left, shorter, both)
-    np.testing.assert_allclose(np.sqrt(found.variance[0]), 0.5, rtol=0.15)
-    np.testing.assert_allclose(np.sqrt(found.variance[1]), FLOOR * np.array([1.0, 10.0]))
+        found.learn(left, 2.0 * shorter, both)
+    np.testing.assert_allclose(np.sqrt(found.variance(2.0)[0]), 0.5, rtol=0.15)
+    np.testing.assert_allclose(np.sqrt(found.variance(2.0)[1]), FLOOR * np.array([1.0, 10.0]))
 
 
 def test_a_robot_that_only_trembles_stands_still() -> None:

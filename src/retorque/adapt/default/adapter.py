@@ -153,8 +153,8 @@ class Default(TamRecursive):
         self._weight, self._brief_weight = (
             min(1.0, self._stride / (samples - 1)) for samples in (self._samples, self._brief_samples)
         )
-        self._full_factor = SHARED * self._samples / self._stride  # noise factor of a full window
-        self._mismatch = IdealMismatch(self._scale, self.trials, self._step)
+        full = SHARED * self._samples / self._stride  # noise factor of a full window
+        self._mismatch = IdealMismatch(self._scale, self.trials, self._step, full)
         self._own_since = np.full(self.trials, np.inf)
         self._refuted = np.zeros(self.trials)
         self._undo_mean = np.zeros((self.trials, size))
@@ -233,9 +233,8 @@ class Default(TamRecursive):
         self._pause = np.where(dropped, PAUSE, np.maximum(self._pause - self._step, 0.0))
         self.contact = self.disputed
         equation.accepted &= ~self.disputed & ~self._held & ~self._stillness.rests & (self._own_since > STRADDLE)
-        shorter = max(1.0, equation.noise_factor / self._full_factor)
         usual = equation.accepted & self._looks_ideal & (self._evidence < 0.0)
-        self._mismatch.learn(equation.torque - equation.ideal, shorter, usual)
+        self._mismatch.learn(equation.mismatch, equation.noise_factor, usual)
         self._snapshots.keep(~self.disputed, self._filter.mean, self._filter.root, self._evidence, self._sizes)
         self.health[:] = np.where(self.disputed, int(Health.SURPRISED), 0)
 
@@ -332,10 +331,10 @@ class Default(TamRecursive):
         left, part = innovation[weighed], spread[weighed]
         own = self._noise[weighed] * max(1.0, equation.noise_factor) + self._disturbance.total[weighed]
         # A robot that hides nothing is known better than any estimate of it.
-        ideal = self._looks_ideal[weighed, None]
-        left = np.where(ideal, (equation.torque - equation.ideal)[weighed], left)
-        shorter = max(1.0, equation.noise_factor / self._full_factor)
-        own = np.where(ideal, shorter * self._mismatch.variance[weighed], own)
+        looks_ideal = self._looks_ideal
+        ideal = looks_ideal[weighed, None]
+        left = np.where(ideal, equation.mismatch[weighed], left)
+        own = np.where(ideal, self._mismatch.variance(equation.noise_factor)[weighed], own)
         part = np.where(ideal[..., None], 0.0, part)
         noise = np.matmul(np.swapaxes(part, -1, -2), part)
         index = np.arange(self.robot.n)
@@ -350,7 +349,7 @@ class Default(TamRecursive):
             equation.torque[weighed],
             weight,
         )
-        asked = np.where(self._looks_ideal, SURE, CERTAIN)
+        asked = np.where(looks_ideal, SURE, CERTAIN)
         least = asked * (1.0 + self._disputed_for / PATIENCE) * 3.0**self._refuted
         carried = CARRIED[0] * np.maximum(self.model.carried(self._filter.mean), 0.0) + CARRIED[1]
         verdict = self._explanations.verdict(least, carried, self._onset.watched > 0.0)

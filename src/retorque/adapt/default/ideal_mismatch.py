@@ -22,24 +22,28 @@ class IdealMismatch:
         scale: torque that counts as one for the estimate's noise (n,) [N·m].
         trials: robots served at once.
         step: time between equations [s].
+        full: noise factor of a full window's equation.
     """
 
     remembered = ("_variance", "_count")
 
-    def __init__(self, scale: Array, trials: int, step: float):
-        self._rate = step / MEMORY
+    def __init__(self, scale: Array, trials: int, step: float, full: float):
+        self._rate, self.full = step / MEMORY, full
         self._floor = (FLOOR * scale) ** 2
         self._variance = np.zeros((trials, len(scale)))
         self._count = np.zeros(trials)
 
-    def learn(self, mismatch: Array, shorter: float, use: Array) -> None:
-        """Take in the torques left (trials, n) in windows so much noisier than a full one, where used (trials,)."""
+    def learn(self, mismatch: Array, factor: float, use: Array) -> None:
+        """Take in the torques left (trials, n) by equations of a noise factor, where used (trials,)."""
         self._count += use
         rate = np.maximum(self._rate, 1.0 / np.maximum(self._count, 1.0)) * use
         square = np.where(use[:, None], mismatch, 0.0) ** 2
-        self._variance += rate[:, None] * (square / shorter - self._variance)
+        self._variance += rate[:, None] * (square / self._noisier(factor) - self._variance)
 
-    @property
-    def variance(self) -> Array:
-        """Of a full window, (trials, n) [N²m²]."""
-        return np.maximum(self._variance, self._floor)
+    def variance(self, factor: float) -> Array:
+        """What to expect of an equation of a noise factor, (trials, n) [N²m²]."""
+        return self._noisier(factor) * np.maximum(self._variance, self._floor)
+
+    def _noisier(self, factor: float) -> float:
+        """... than an equation of a full window."""
+        return max(1.0, factor / self.full)

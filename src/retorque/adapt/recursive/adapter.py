@@ -208,7 +208,7 @@ class Recursive(Adapter):
         Without it, a robot with nothing hidden would be corrected for the average hidden payload before the first
         equations say otherwise. An equation that is not learnt from says nothing about that either.
         """
-        mismatch = equation.torque - equation.ideal
+        mismatch = equation.mismatch
         covariance = np.matmul(np.swapaxes(spread, -1, -2), spread)
         index = np.arange(noise.shape[-1])
         covariance[:, index, index] += noise

@@ -43,6 +43,11 @@ class Equation:
     acceleration: Array
     """(trials, n) [rad/s²]"""
 
+    @property
+    def mismatch(self) -> Array:
+        """(trials, n) torque that the ideal robot would not need [N·m]."""
+        return self.torque - self.ideal
+
 
 def averaged_equation(history: History, model: LinearModel, samples: int, full: int, stride: int) -> Equation:
     """The equation of motion of the last `samples` rows.

@@ -162,9 +162,8 @@ class MotionCheck:
         self._usual += min(1.0, period / LEAP_MEMORY) * (np.square(change) - self._usual)
         self.leap[...] = np.minimum(self.jump, np.maximum(LEAST_LEAP, LEAP * np.sqrt(self._usual)))
 
-    def note_restlessness(self, positions: Array, velocity: Array) -> None:
-        """Look at the last three positions (3, ..., n), oldest first, of joints with these velocities (..., n)."""
-        earlier, last, now = positions
+    def note_restlessness(self, now: Array, last: Array, earlier: Array, velocity: Array) -> None:
+        """Look at the last three positions (..., n) of joints with these velocities (..., n)."""
         turns = ((now > last) & (last < earlier)) | ((now < last) & (last > earlier))
         seen = turns - REPEATED * ((now == last) | (last == earlier))
         self._restless += np.where(np.abs(velocity) < SLOW, (seen - self._restless) / RESTLESS_MEMORY, 0.0)

@@ -72,7 +72,8 @@ class ReportCheck:
         """Forget everything."""
         self._stack[:] = 0.0
         self.now[0] = self._expected[0] = self._home
-        self._before, self._positions = self.now.copy(), np.full((3, *self._shape), np.nan)
+        self._before = self.now.copy()
+        self._last, self._earlier = np.full((2, *self._shape), np.nan)  # positions of the last two reports
         self._level[:] = 0.0
         self.motion.reset()
         self.torque.reset()
@@ -110,10 +111,11 @@ class ReportCheck:
             now[2] = self.torque.newest if self._ticks else 0.0
             state = State(state.time, state.position, state.velocity, now[2].copy())
         self._ticks += 1
-        self._positions[:2] = self._positions[1:]
-        self._positions[2] = now[0]
         simple = self.calm and step == 1 and self._as_expected() and not self._repeats()
-        if simple and (self._ticks % self._look or not self._odd()):
+        simple = simple and (self._ticks % self._look > 0 or not self._odd())
+        self._last, self._earlier = self._earlier, self._last
+        self._last[...] = now[0]
+        if simple:
             np.dot(self.motion.weights, self._flat, out=self._next)
             self._flat_expected[...] = self._next
             return state
@@ -134,7 +136,7 @@ class ReportCheck:
         change = self._off[1]
         if np.count_nonzero(change) == change.size:
             return False
-        if not ((change == 0.0) & (self.now[0] == self._positions[1])).any():
+        if not ((change == 0.0) & (self.now[0] == self._last)).any():
             return False
         self._watch = self._look
         return True
@@ -145,7 +147,7 @@ class ReportCheck:
         odd = bool((now[:2] == before[:2]).any() or (self._beyond() > 0.0).any())
         before[:] = now
         self.motion.note_change(self._off[1], self._look * self._dt)
-        self.motion.note_restlessness(self._positions, now[1])
+        self.motion.note_restlessness(now[0], self._last, self._earlier, now[1])
         self._tolerance[1] = self.motion.leap
         if odd:  # look at every report until the next time
             self._watch = self._look

@@ -98,7 +98,7 @@ def default_constants(adapter: Default) -> Constants:
         "behind": explanations.BEHIND,
         "worse": explanations.WORSE,
         "own_odds": default.OWN_ODDS,
-        "full_factor": adapter._full_factor,
+        "full_factor": adapter._mismatch.full,
         "mismatch_share": adapter._mismatch._rate,
         "mismatch_floor": adapter._mismatch._floor,
         "abrupt": onset.ABRUPT,

@@ -280,7 +280,8 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
   }
   if (usable && s->disputed_for > d->brief_from) {
     double noise[MOST * MOST], ideal_left[MOST];
-    if (looks_ideal(core)) { /* a robot that hides nothing is known better than any estimate of it */
+    const int ideal = looks_ideal(core);
+    if (ideal) { /* a robot that hides nothing is known better than any estimate of it */
       memset(noise, 0, sizeof(double) * (size_t)(n * n));
       for (int j = 0; j < n; j++) {
         const double floor = d->mismatch_floor[j], variance = core->defaults.mismatch[j];
@@ -293,7 +294,7 @@ static void weigh_dispute(rt_core *core, const rt_equation *e, const double *inn
       for (int j = 0; j < n; j++) noise[j * n + j] += r->noise[j] * (e->factor > 1.0 ? e->factor : 1.0) + r->total[j];
     }
     rt_explanations_take(core, e, innovation, noise, weight);
-    const double asked = looks_ideal(core) ? d->sure : d->certain;
+    const double asked = ideal ? d->sure : d->certain;
     const double least = asked * (1.0 + s->disputed_for / d->patience) * pow(3.0, s->refuted);
     const int verdict = rt_explanations_verdict(core, least, carried(core));
     /* who stands still may be leaning on something, and what came slowly may still be growing */
